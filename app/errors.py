@@ -258,9 +258,14 @@ class BatchCancelled(BatchConflict):
     says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
 
 
+class BatchRejected(BatchConflict):
+    code = "batch_rejected"
+    says = "The batch was rejected, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
+
+
 class BatchNotIssued(BatchConflict):
     code = "batch_not_issued"
-    says = "The batch was cancelled or refused: nobody was debited, so there is nothing to take back."
+    says = "The batch was cancelled, refused or rejected: nobody was debited, so there is nothing to take back."
 
 
 class BatchNotScheduled(BatchConflict):
@@ -270,6 +275,26 @@ class BatchNotScheduled(BatchConflict):
 class BatchScheduled(BatchConflict):
     code = "batch_scheduled"
     says = "The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
+
+
+class BatchAwaitsApproval(BatchConflict):
+    code = "batch_awaiting_approval"
+    says = "The batch awaits an approval and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
+
+
+class BatchNotAwaiting(BatchConflict):
+    """A batch is approved or rejected once, and only while it awaits that."""
+
+    code = "batch_not_awaiting"
+
+
+class OwnBatch(PointsError):
+    """A batch is approved or rejected by another than its sender."""
+
+    status = 403
+    code = "own_batch"
+    field = "batch"
+    says = "Whoever has sent a batch cannot approve or reject it: another key or an approver must. It can be cancelled."
 
 
 class CannotExtend(PointsError):

@@ -36,6 +36,10 @@ class OrganizationInMode:
         return organization_payload(**asdict(self))
 
 
+# Whose sends await an approval if they are of more points than `approval_above`: those of members, or of keys too.
+APPROVAL_OF = ("console", "all")
+
+
 def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:
     """Return why an organization may not issue at all, or None. Disabled wins over suspended."""
     if is_disabled:
@@ -125,6 +129,8 @@ class WholeOrganization:
     sandbox_last_refill: int
     held_days: int | None
     low_balance: int | None
+    approval_above: int | None
+    approval_of: str
 
 
 WHOLE = ", ".join(WholeOrganization.__slots__)

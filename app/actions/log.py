@@ -18,6 +18,7 @@ KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 # On batches, and on a transaction.
 SENT, MOVED, CANCELLED, REVERSED = "batch.sent", "batch.moved", "batch.cancelled", "batch.reversed"
+APPROVED, REJECTED = "batch.approved", "batch.rejected"
 EXTENDED = "transaction.extended"
 # On organizations; the words of their flags are those of the events (`app/events/log.py`).
 ORGANIZATION_MADE, ORGANIZATION_CHANGED = "organization.made", "organization.changed"

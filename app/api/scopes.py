@@ -5,7 +5,7 @@ from functools import cache
 
 from flask import request
 
-from app.values.key_bounds import READ, REVERSE, SEND, WEBHOOKS
+from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS
 
 # The call needs one of these. Who may send or reverse may also read what became of it: only its own, see the views.
 SCOPES_OF_CALLS: dict[str, tuple[str, ...]] = {
@@ -14,6 +14,8 @@ SCOPES_OF_CALLS: dict[str, tuple[str, ...]] = {
     "POST /v1/points/send": (SEND,),
     "PATCH /v1/batches/{id}": (SEND,),
     "POST /v1/batches/{id}/cancel": (SEND,),
+    "POST /v1/batches/{id}/approve": (APPROVE,),
+    "POST /v1/batches/{id}/reject": (APPROVE,),
     "POST /v1/transactions/{id}/extend": (SEND,),
     "POST /v1/points/reverse/verify": (REVERSE,),
     "POST /v1/points/reverse": (REVERSE,),

@@ -12,7 +12,7 @@ KEY_RULES = {
             UNION ALL
             SELECT b.api_key_id, CAST(b.created_at AT TIME ZONE 'UTC' AS date), 0, 0,
                    CASE WHEN b.status = 'issued' THEN b.debited_amount
-                        WHEN b.status IN ('refused', 'cancelled') THEN 0
+                        WHEN b.status IN ('refused', 'cancelled', 'rejected') THEN 0
                         ELSE coalesce(b.amount::numeric * b.recipient_count, b.running_totals[b.recipient_count]) END
             FROM batches b JOIN api_keys k ON k.id = b.api_key_id WHERE k.daily_limit IS NOT NULL
         ) of_each

@@ -61,7 +61,10 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
-_NOT_YET = ("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill")
+_NOT_YET = (
+    *("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill"),
+    *("approved_at", "rejected_at", "answered_by_member_id", "answered_by_key_id", "rejection_reason"),
+)
 _DIGEST = digest(
     DIGESTED, "fresh", idempotency_hash="decode(idempotency_hash, 'hex')", **dict.fromkeys(_NOT_YET, "NULL")
 )

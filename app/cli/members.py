@@ -51,8 +51,8 @@ def members() -> None:
 def create(email: str, first_name: str, last_name: str, organization_id: int, role: str, url: str | None) -> Answer:
     """Make a member, and print the link to choose a password with.
 
-    A viewer sees; a sender also sends, cancels and takes back; an admin also manages members, keys and
-    webhooks. The link is good once, for 24 hours, and is shown once.
+    A viewer sees; a sender also sends, cancels and takes back; an approver also approves what others
+    have sent; an admin also manages members, keys and webhooks. The link is good once, for 24 hours, and is shown once.
     """
     with transaction(by=by_operator()) as connection:
         member_id, token = links.add(connection, organization_id, email, first_name, last_name, role=role, by=None)

@@ -14,6 +14,7 @@ from app.console.cookie import ConsoleCookie
 from app.console.views import (
     account,
     activity,
+    approval,
     batches,
     cancel,
     hold_longer,
@@ -41,7 +42,7 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_again, send_cost, outcome, lists, batches, cancel, hold_longer, move, take_back, reversals),
+    *(send, send_again, send_cost, outcome, lists, batches, approval, cancel, hold_longer, move, take_back, reversals),
     *(transactions, requests),
 )
 

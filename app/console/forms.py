@@ -14,13 +14,14 @@ from wtforms import (
     StringField,
     ValidationError,
 )
-from wtforms.validators import DataRequired, InputRequired
+from wtforms.validators import DataRequired, InputRequired, Length
 from wtforms.widgets import CheckboxInput, ListWidget
 
+from app.batches.approval import REASON_LENGTH_MAX
 from app.console.faults import in_words, subject
 from app.errors import InvalidAddress, InvalidRequest, PointsError, Refused
 from app.fields.bounds import read_bounds
-from app.members.members import ADMIN, SENDER, VIEWER
+from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
 from app.settings import settings
 from app.values.addresses import parse
 from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
@@ -31,6 +32,7 @@ from app.values.zones import zone_names
 ROLE_WORDS = {
     VIEWER: "viewer: can only look",
     SENDER: "sender: can also send, cancel and take back",
+    APPROVER: "approver: can also approve what others have sent",
     ADMIN: "admin: can also manage members, keys and webhooks",
 }
 
@@ -39,7 +41,7 @@ SCOPE_WORDS = {
     SEND: "send: verify, send, move and cancel; also hold longer, and change the sandbox",
     REVERSE: "reverse: take points back",
     WEBHOOKS: "webhooks: make, change and delete them",
-    APPROVE: "approve: approve what others have sent (no call needs it yet)",
+    APPROVE: "approve: approve or reject what others have sent",
 }
 
 
@@ -115,6 +117,17 @@ class MemberForm(FlaskForm):
             parse(field.data)
         except InvalidAddress as error:
             raise ValidationError(f"What you typed {error.sentence}") from None
+
+
+class RejectForm(FlaskForm):
+    reason = StringField(
+        "Reason",
+        filters=[stripped],
+        validators=[
+            DataRequired("Enter a reason: the sender sees it."),
+            Length(max=REASON_LENGTH_MAX, message=f"Enter at most {REASON_LENGTH_MAX} characters."),
+        ],
+    )
 
 
 class KeyForm(FlaskForm):

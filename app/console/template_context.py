@@ -58,7 +58,11 @@ _UNDER = {
     **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue"), "send"),
     **dict.fromkeys(("outcome",), "lists"),
     **dict.fromkeys(
-        ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back"), "list_batches"
+        (
+            *("show_batch", "ask_to_answer", "reject", "ask_to_cancel", "ask_to_move", "move"),
+            *("ask_to_take_back", "take_back"),
+        ),
+        "list_batches",
     ),
     **dict.fromkeys(("ask_to_hold", "hold_longer"), "held"),
     **dict.fromkeys(("show_reversal",), "list_reversals"),

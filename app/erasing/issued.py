@@ -60,7 +60,7 @@ def _found(statement: Any, parameters: dict[str, Any]) -> list[_Found]:
 
 
 def _never_issued(user_id: int) -> Iterator[list[_Found]]:
-    """Yield the refused and cancelled batches that have an address, looking at a bounded number at a time."""
+    """Yield the refused, cancelled and rejected batches that have an address, looking at a bounded number at a time."""
     place = {"organization_id": 0, "id": 0}
     while True:
         with transaction() as connection:
@@ -139,12 +139,15 @@ _WAITING = text(f"""
     UNION ALL
     SELECT organization_id, id, recipient_count FROM batches b
     WHERE organization_id = ANY(:organization_ids) AND status = 'scheduled' AND {_HAS_ADDRESS}
+    UNION ALL
+    SELECT organization_id, id, recipient_count FROM batches b
+    WHERE organization_id = ANY(:organization_ids) AND status = 'awaiting_approval' AND {_HAS_ADDRESS}
     LIMIT :found_max
 """)
 _NEVER_ISSUED = text(f"""
     SELECT organization_id, id, recipient_count, {_HAS_ADDRESS} AS has_address
     FROM (SELECT * FROM batches
-          WHERE status IN ('refused', 'cancelled') AND (organization_id, id) > (:organization_id, :id)
+          WHERE status IN ('refused', 'cancelled', 'rejected') AND (organization_id, id) > (:organization_id, :id)
           ORDER BY organization_id, id LIMIT :looked_at_max) b
     ORDER BY organization_id, id
 """)

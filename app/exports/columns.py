@@ -1,7 +1,7 @@
 """What an export writes of a row: its columns, as CSV or as a line of JSON, written by PostgreSQL itself."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,12 +92,13 @@ SUMMED: Mapping[str, Sequence[str]] = {
 }
 
 
-class Row(NamedTuple):
-    """A row that COPY has written: its id, the values that are summed, and its line."""
+class Lines(NamedTuple):
+    """Rows that COPY has written: how many, the id of the last, the sums of each summed column, and their lines."""
 
-    id: int
-    summed: Sequence[int]
-    line: bytes
+    rows: int
+    last_id: int
+    sums: Sequence[int]
+    content: bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,10 +123,14 @@ class Writing:
             shown = [f"(SELECT row_to_json(shown) FROM (SELECT {named}) shown)"]
         return f"SELECT {', '.join(counted + shown)} {source}", _COPY_OPTIONS[self.form]
 
-    def read(self, row: bytes) -> Row:
-        """Read a row that the query of `copy` has written."""
-        row_id, *summed, line = row.split(_DELIMITERS[self.form], len(SUMMED[self.kind]) + 1)
-        return Row(int(row_id), list(map(int, summed)), line)
+    def read(self, rows: Iterable[bytes]) -> Lines | None:
+        """Read the rows that the query of `copy` has written; None if there is none."""
+        delimiter, cuts = _DELIMITERS[self.form], len(SUMMED[self.kind]) + 1
+        columns = list(zip(*[row.split(delimiter, cuts) for row in rows], strict=True))
+        if not columns:
+            return None
+        ids, *summed, lines = columns
+        return Lines(len(lines), int(ids[-1]), [sum(map(int, values)) for values in summed], b"".join(lines))
 
     def heading(self) -> bytes:
         """Return the first line: of CSV the names of the columns, of JSON lines none."""

@@ -52,19 +52,17 @@ class Export:
             self._source = None
             return b""
         query, options = self._writing.copy(piece.statement)
-        rows = [self._writing.read(row) for row in copied(connection, query, options, piece.parameters)]
-        if rows:
-            self.rows += len(rows)
-            self.last_id = rows[-1].id
-            for name, values in zip(self.sums, zip(*(row.summed for row in rows), strict=True), strict=True):
-                self.sums[name] += sum(values)
+        found = self._writing.read(copied(connection, query, options, piece.parameters))
+        if found is not None:
+            self.rows, self.last_id = self.rows + found.rows, found.last_id
+            self.sums = {name: self.sums[name] + more for name, more in zip(self.sums, found.sums, strict=True)}
         if piece.end is not None:
             self._position = piece.end
-        elif len(rows) < sources.PIECE_ROWS:
+        elif found is None or found.rows < sources.PIECE_ROWS:
             self._source = None
         else:
-            self._position = position_of(connection, source.kind, rows[-1].id, source.filters)
-        return b"".join(row.line for row in rows)
+            self._position = position_of(connection, source.kind, found.last_id, source.filters)
+        return b"" if found is None else found.content
 
 
 def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -> Export:

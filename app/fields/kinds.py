@@ -1,6 +1,6 @@
 """The kinds of fields that several requests have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from app.values.texts import (
     REFERENCE,
     REFERENCE_LENGTH_MAX,
     key_name_fault,
+    shown,
 )
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
@@ -133,6 +134,23 @@ class Reference(Field[str]):
         if not REFERENCE.fullmatch(value):
             raise FieldFault("must have visible characters only: no blanks and no control characters.")
         return value
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneOf(Field[str]):
+    """One of some words."""
+
+    words: Sequence[str]
+
+    def check(self, value: Any, limits: Settings) -> str:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string, but is {kind(value)}.")
+        if value not in self.words:
+            raise FieldFault(f"must be one of {', '.join(self.words)}, but is {shown(value)}.")
+        return value
+
+    def schema(self, limits: Settings) -> Schema:
+        return {"type": "string", "pattern": f"^({'|'.join(self.words)})$"}
 
 
 class Boolean(Field[bool]):

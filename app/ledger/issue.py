@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from app.batches import key_limits
-from app.batches.queue import IS_DUE
+from app.batches.queue import IS_DUE, PLACE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
-    """Issue (or refuse) the due batches of an organization, oldest first, or `only` one of them.
+    """Issue (or refuse) the due batches of an organization, in order, or `only` the one with this place in the queue.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
     delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
@@ -99,6 +99,7 @@ _DECIDE_AND_WRITE = (
     .read_text()
     .format(
         is_due=IS_DUE,
+        place=PLACE,
         int64_max=INT64_MAX,
         digest_refused=digest(DIGESTED, "b", refusal="o.refusal", idempotency_key="NULL", idempotency_hash="NULL"),
         digest_issued=digest(

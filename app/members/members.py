@@ -16,7 +16,7 @@ from app.values.authors import Author
 from app.values.texts import checked_name
 
 # Each role includes the ones before it.
-ROLES = VIEWER, SENDER, ADMIN = "viewer", "sender", "admin"
+ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

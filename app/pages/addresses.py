@@ -1,7 +1,7 @@
 """The rows of one address, for the lists of batches and of transactions, read from the index of addresses."""
 
 from app.pages.filters import CursorPosition, Filters
-from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
 from app.values.ids import POSITIONS, TRANSACTION_ID
 
 # The columns of the index of addresses, beside `TRANSACTION_ID`, as it words them. A range of 16,384 batch ids: a batch
@@ -38,7 +38,7 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
         "      FROM transactions",
         f"      WHERE {' AND '.join(conditions)}",
         f"      ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max) t",
-        f"CROSS JOIN LATERAL (SELECT {BATCH} FROM batches WHERE id = t.batch_id LIMIT 1) b",
+        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.batch_id LIMIT 1) b",
         f"ORDER BY {NEWEST_FIRST}",
     ]
     return "\n".join(lines)

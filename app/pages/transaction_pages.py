@@ -13,6 +13,7 @@ from app.pages.statements import (
     BATCH,
     BESIDE_BATCH,
     COLUMNS_OF_TRANSACTION,
+    FROM_BATCHES,
     INDEX_ORDER_ONLY,
     TRANSACTION,
     order_and_limit,
@@ -169,7 +170,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     at_most = ":rows" if filters.credit is None and filters.state is None else ":looked_at_max"
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
-        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
+        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {' AND '.join(batches)}",
         f"      {order_and_limit(filters, 'issued_at DESC, id DESC')}) b",
         f"LEFT JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
         f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
@@ -195,7 +196,7 @@ _GET = text(
     "\n".join(
         [
             _SHOWN,
-            f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS rows_read FROM batches b",
+            f"FROM (SELECT {FROM_BATCHES}, {TRANSACTION}, 1 AS rows_read FROM batches b",
             f"CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE batch_id = b.id",
             "                     AND position = :position) t",
             "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",

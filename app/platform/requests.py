@@ -6,7 +6,8 @@ from typing import Any
 
 from app.fields.bounds import BOUNDS, read_bounds
 from app.fields.field import Table
-from app.fields.kinds import Boolean, Integer, KeyName, Name, Reference
+from app.fields.kinds import Boolean, Integer, KeyName, Name, OneOf, Reference
+from app.organizations import APPROVAL_OF
 from app.settings import INT64_MAX, Settings
 from app.values.texts import KEY_NAME_LENGTH_MAX, REFERENCE_LENGTH_MAX
 from app.values.timestamps import HOLD_DAYS_MAX
@@ -39,6 +40,21 @@ LOW_BALANCE = Integer(
     maximum=INT64_MAX,
     unit="points",
 )
+APPROVAL_ABOVE = Integer(
+    "approval_above",
+    "Above how many points of one batch it awaits an approval; null: never. It holds for what is sent from then on.",
+    100_000,
+    minimum=0,
+    maximum=INT64_MAX,
+    unit="points",
+)
+APPROVAL_OF_SENDS = OneOf(
+    "approval_of",
+    "Whose sends await an approval: console (those of members) or all (those of keys too).",
+    "console",
+    words=APPROVAL_OF,
+    is_required=True,
+)
 IS_SUSPENDED = Boolean("is_suspended", "True: it cannot issue until it is resumed.", True, is_required=True)
 IS_DISABLED = Boolean(
     "is_disabled", "True: it can neither issue nor take back until it is enabled.", False, is_required=True
@@ -46,7 +62,7 @@ IS_DISABLED = Boolean(
 NEW_ORGANIZATION = Table(
     "NewOrganization", "An organization to make.", NAME, BALANCE, SANDBOX_BALANCE, HELD_DAYS, LOW_BALANCE
 )
-_CHANGEABLE = (NAME, HELD_DAYS, LOW_BALANCE, IS_SUSPENDED, IS_DISABLED)
+_CHANGEABLE = (NAME, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED)
 CHANGED_ORGANIZATION = Table(
     "ChangedOrganization",
     "What to change of an organization; the rest stays as it is.",

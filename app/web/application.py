@@ -11,6 +11,7 @@ from app.api import docs, openapi
 from app.api.answers import envelope
 from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.views import (
+    approval,
     batches,
     cancel,
     events,
@@ -70,7 +71,20 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(
+            verify,
+            sent_before,
+            send,
+            reverse,
+            batches,
+            approval,
+            cancel,
+            reschedule,
+            transactions,
+            extend,
+            reversals,
+            events,
+        ),
         *(webhooks, webhook_actions, webhook_deliveries),
         *(requests, organization, sandbox),
         *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),

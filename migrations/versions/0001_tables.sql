@@ -6,8 +6,9 @@
 
 -- An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
--- the live balance falls below `low_balance`; null: never. `sandbox_ahead` is how far the clock of its sandbox was set
--- ahead; it has no days, whose length depends on the zone.
+-- the live balance falls below `low_balance`; null: never. A send of more points than `approval_above` (null: none)
+-- waits for an approval: one from the console, or with `approval_of` `all` each. `sandbox_ahead` is how far the clock of
+-- its sandbox was set ahead; it has no days, whose length depends on the zone.
 --
 -- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
 -- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
@@ -30,6 +31,9 @@ CREATE TABLE organizations (
         CONSTRAINT ck_organizations_sandbox_ahead_in_range CHECK (sandbox_ahead BETWEEN '0' AND '731 days'),
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
+    approval_above bigint CONSTRAINT ck_organizations_approval_above_not_negative CHECK (approval_above >= 0),
+    approval_of text COLLATE "C" NOT NULL DEFAULT 'console'
+        CONSTRAINT ck_organizations_approval_of_known CHECK (approval_of IN ('console', 'all')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     held_points numeric NOT NULL DEFAULT 0,
     held_count bigint NOT NULL DEFAULT 0,
@@ -126,7 +130,7 @@ CREATE TABLE members (
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
     role text COLLATE "C" NOT NULL
-        CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'admin')),
+        CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'approver', 'admin')),
     time_zone text COLLATE "C" NOT NULL DEFAULT 'UTC'
         CONSTRAINT ck_members_time_zone_length CHECK (char_length(time_zone) <= 64),
     password_hash text COLLATE "C",
@@ -322,6 +326,10 @@ CREATE TABLE former_addresses (
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
 --
+-- While it is `awaiting_approval` it is neither scheduled nor in the queue. Once it is approved, `queue_place` is the id
+-- that it would have, had it been accepted then; null: its place in the queue is its `id`. It is approved or rejected by
+-- a member or a key, and by neither if it is rejected because nobody answered in time.
+--
 -- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
 --
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
@@ -334,7 +342,7 @@ CREATE TABLE batches (
     sandbox boolean NOT NULL,
     status text COLLATE "C" NOT NULL DEFAULT 'queued'
         CONSTRAINT ck_batches_status_known CHECK (
-            status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')),
+            status IN ('awaiting_approval', 'scheduled', 'queued', 'issued', 'refused', 'cancelled', 'rejected')),
     api_key_id bigint,
     member_id bigint,
     amount bigint CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
@@ -358,6 +366,13 @@ CREATE TABLE batches (
     retry_at timestamptz,
     send_at timestamptz,
     cancelled_at timestamptz,
+    approved_at timestamptz,
+    rejected_at timestamptz,
+    answered_by_member_id bigint,
+    answered_by_key_id bigint,
+    rejection_reason text COLLATE "C"
+        CONSTRAINT ck_batches_rejection_reason_length CHECK (char_length(rejection_reason) BETWEEN 1 AND 255),
+    queue_place bigint,
     refusal text COLLATE "C",
     issued_at timestamptz,
     debited_count int,
@@ -380,6 +395,16 @@ CREATE TABLE batches (
         (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
     CONSTRAINT ck_batches_scheduled_for_a_moment CHECK (status <> 'scheduled' OR send_at IS NOT NULL),
     CONSTRAINT ck_batches_cancelled_at_a_moment CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL)),
+    CONSTRAINT ck_batches_rejected_with_a_reason CHECK (
+        (status = 'rejected') = (rejected_at IS NOT NULL) AND (status = 'rejected') = (rejection_reason IS NOT NULL)),
+    CONSTRAINT ck_batches_approved_once CHECK (
+        (approved_at IS NULL) = (queue_place IS NULL)
+        AND (approved_at IS NULL OR status NOT IN ('awaiting_approval', 'rejected'))),
+    CONSTRAINT ck_batches_answered_by_another CHECK (
+        CASE WHEN answered_by_member_id IS NULL AND answered_by_key_id IS NULL THEN approved_at IS NULL
+             ELSE num_nonnulls(answered_by_member_id, answered_by_key_id) = 1
+                  AND num_nonnulls(approved_at, rejected_at) = 1
+                  AND (answered_by_member_id = member_id OR answered_by_key_id = api_key_id) IS NOT TRUE END),
     CONSTRAINT ck_batches_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
     CONSTRAINT ck_batches_issued_when_complete CHECK (
         (status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)
@@ -405,12 +430,15 @@ ALTER TABLE batches ALTER emails SET STORAGE EXTERNAL, ALTER email_keys SET STOR
 CREATE UNIQUE INDEX uq_batches_idempotency_key ON batches (organization_id, sandbox, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
 -- Finds idempotency keys that are old enough to be forgotten. Those of batches that are not final are not in it.
-CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelled_at))
-    WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at) IS NOT NULL;
+CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelled_at, rejected_at))
+    WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at, rejected_at) IS NOT NULL;
 -- The queue, in order. Only queued batches are in it, so it stays small.
-CREATE INDEX ix_batches_queued ON batches (organization_id, id) WHERE status = 'queued';
+CREATE INDEX ix_batches_queued ON batches (organization_id, coalesce(queue_place, id)) WHERE status = 'queued';
+-- What awaits an approval: by its time, for the rejection of what nobody answers, and that of each organization and mode.
+CREATE INDEX ix_batches_unanswered ON batches (created_at, id) WHERE status = 'awaiting_approval';
+CREATE INDEX ix_batches_awaiting ON batches (organization_id, sandbox, created_at) WHERE status = 'awaiting_approval';
 -- What was never issued, for erasures: no transaction leads to its addresses.
-CREATE INDEX ix_batches_never_issued ON batches (organization_id, id) WHERE status IN ('refused', 'cancelled');
+CREATE INDEX ix_batches_never_issued ON batches (organization_id, id) WHERE status IN ('refused', 'cancelled', 'rejected');
 -- Scheduled batches by their time: for the release, and for the limit of each organization and mode.
 CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
 CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
@@ -630,7 +658,8 @@ CREATE TABLE unnumbered_events (
     sandbox boolean NOT NULL,
     type text COLLATE "C" NOT NULL
         CONSTRAINT ck_unnumbered_events_type_known CHECK (
-            type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled', 'transaction.claimed',
+            type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled',
+                     'batch.awaiting_approval', 'batch.approved', 'batch.rejected', 'transaction.claimed',
                      'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
                      'organization.suspended', 'organization.resumed', 'organization.disabled',
                      'organization.enabled', 'key.created', 'key.revoked', 'key.limit_reached', 'webhook.disabled',
@@ -782,11 +811,17 @@ $$;
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
                      last_refill, cancelled_at, held_until ON batches
-    FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
-    FOR EACH ROW WHEN (OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
-                       OR OLD.status = 'queued' AND NEW.status = 'scheduled')
+    FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued'))
     EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
+    FOR EACH ROW WHEN (OLD.status = 'awaiting_approval' AND NEW.status IN ('issued', 'refused')
+                       OR OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
+                       OR OLD.status = 'queued' AND NEW.status IN ('awaiting_approval', 'scheduled', 'rejected'))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_answered_once
+    BEFORE UPDATE OF approved_at, rejected_at, answered_by_member_id, answered_by_key_id, rejection_reason,
+                     queue_place ON batches
+    FOR EACH ROW WHEN (OLD.status <> 'awaiting_approval') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_moved_while_scheduled BEFORE UPDATE OF send_at ON batches
     FOR EACH ROW WHEN (OLD.status <> 'scheduled') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_written_once

@@ -41,8 +41,9 @@ _DIGESTED = """
     UPDATE batches SET digest = sha256(convert_to(CAST(ROW(
         id, organization_id, sandbox, api_key_id, member_id, amount, atomic, label, metadata, hold_days,
         idempotency_key, encode(idempotency_hash, 'hex'), extract(epoch FROM created_at), refusal,
-        extract(epoch FROM cancelled_at), extract(epoch FROM issued_at), organization_name, last_refill) AS text),
-        'UTF8'))
+        extract(epoch FROM cancelled_at), extract(epoch FROM issued_at), organization_name, last_refill,
+        extract(epoch FROM approved_at), extract(epoch FROM rejected_at), answered_by_member_id, answered_by_key_id,
+        rejection_reason) AS text), 'UTF8'))
     WHERE id = ANY(%(ids)s)
 """
 # A transaction's id is 131,072 times its batch's, and its position.

@@ -22,7 +22,8 @@ _LET_TIME_PASS = text("""
     CREATE TRIGGER batches_final_once
         BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
                          last_refill, cancelled_at ON batches
-        FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
+        FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued'))
+        EXECUTE FUNCTION refuse_change();
 """)
 
 

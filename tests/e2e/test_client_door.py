@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from app import api_keys, organizations
 from app.platform import keys as platform_keys
 from points_client import Claimed, Consumer, Invalid, InvalidSignature, PlatformPoints, Points, Refused, verify_webhook
 from tests.deadline import until
@@ -63,6 +64,35 @@ def test_what_is_scheduled_is_moved_and_cancelled(points: Points) -> None:
     with pytest.raises(Refused) as final:
         points.batches.cancel(issued.batch_id)
     assert (final.value.status, final.value.code) == (409, "batch_final")
+
+
+def test_what_awaits_an_approval_is_approved_or_rejected_with_another_key(service: Service) -> None:
+    made = service.organization(sandbox_balance=1_000)
+    with service.connection() as connection:
+        organizations.change(connection, made.id, {"approval_above": 4, "approval_of": "all"})
+        _, other = api_keys.create(connection, made.id, sandbox=True)
+    with Points(made.development, service.url) as sender, Points(other, service.url) as approver:
+        first, second = (
+            sender.send(recipients=[address()], amount=5, idempotency_key=key).batch_id for key in ("first", "second")
+        )
+        waiting = sender.batches.wait(first, wait_s=0)
+        assert (waiting.status, waiting.final, waiting.approval) == ("awaiting_approval", False, None)
+        with pytest.raises(Refused) as own:
+            sender.batches.approve(first)
+        assert (own.value.status, own.value.code) == (403, "own_batch")
+        for _ in range(2):
+            approved = approver.batches.approve(first).approval
+            assert approved is not None
+            assert (approved.by, approved.reason) == (None, None)
+            assert approver.batches.reject(second, "The wrong list").status == "rejected"
+        assert sender.batches.wait(first).status == "issued"
+        rejected = sender.batches.wait(second, wait_s=5)
+        assert rejected.final
+        assert rejected.approval is not None
+        assert rejected.approval.reason == "The wrong list"
+        with pytest.raises(Refused) as over:
+            sender.batches.cancel(second)
+        assert over.value.code == "batch_final"
 
 
 def test_transactions_of_a_user_are_found_and_the_sandbox_is_reset(points: Points, service: Service) -> None:

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import Connection
+
 from app import api_keys, organizations
-from app.batches import schedule
+from app.api_keys import Caller
+from app.batches import approval, schedule
 from app.batches.accept import Acceptance, Send, SendingMember, accept
 from app.batches.request import IssueRequest
 from app.members import members
@@ -64,15 +67,29 @@ def write_what_was_answered() -> None:
     books.drain_all(organization_id)  # the balance low.
     with transaction() as connection:  # Key 7 is revoked, and that is told last.
         revoked, _ = api_keys.create(connection, organization_id, sandbox=False)
+        _answer_three(connection, organization_id, revoked)
         api_keys.revoke(connection, revoked)
     number_all()
+
+
+def _answer_three(connection: Connection, organization_id: int, other_key: int) -> None:
+    """Send batches 20 to 22, of which the first is approved, the second rejected, and the third awaits an approval."""
+    organizations.change(connection, organization_id, {"approval_above": 0, "approval_of": "all"})
+    request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=1, atomic=False, label=None)
+    sends = [Send(books.key_of(connection, organization_id), request, None)] * 3
+    first, second, _ = [one.batch_id for one in accept(connection, sends) if isinstance(one, Acceptance)]
+    organization = organizations.get(connection, organization_id, sandbox=False)
+    who = Caller(api_key_id=other_key, sandbox=False, organization=organization)
+    approval.approve(connection, who, first)
+    approval.reject(connection, who, second, "a mistake")
 
 
 def _event(change: str, which: str) -> list[str]:
     return [f"UPDATE events SET {change} WHERE {which}"]
 
 
-_ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16)}
+_ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16, 20, 21, 22)}
+_OF_APPROVAL, _OF_REJECTION = "type = 'batch.approved'", "type = 'batch.rejected'"
 
 BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
@@ -194,6 +211,19 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "a member of another organization",
         {(OWNED, "action 1"), (OWNED, "batch 18"), (OWNED, "batch 19")},
         ["UPDATE members SET organization_id = 2 WHERE id = 1"],
+    ),
+    ("an approval told as a rejection", {(TOLD, "batch 20")}, _event("type = 'batch.rejected'", _OF_APPROVAL)),
+    ("a rejection told as an approval", {(TOLD, "batch 21")}, _event("type = 'batch.approved'", _OF_REJECTION)),
+    ("an approval told that nobody gave", {(TOLD, "batch 22")}, _event("type = 'batch.approved'", "batch_id = 22")),
+    (
+        "an approval by a key of another organization",
+        {(ANSWERED, "batch 20"), (OWNED, "approval 20")},
+        ["UPDATE batches SET answered_by_key_id = 1 WHERE id = 20"],
+    ),
+    (
+        "another reason of a rejection",
+        {(ANSWERED, "batch 21")},
+        ["UPDATE batches SET rejection_reason = 'another' WHERE id = 21"],
     ),
     ("a webhook beyond its log", {(WITHIN, "webhook 1")}, ["UPDATE webhooks SET position = 1000"]),
     ("a refused batch that is gone", {(TOLD, "batch 17")}, ["DELETE FROM batches WHERE id = 17"]),

@@ -39,6 +39,8 @@ REFUSED = [
     ("ck_organizations_name_length", "UPDATE organizations SET name = repeat('x', 256)"),
     ("ck_organizations_held_not_negative", "UPDATE organizations SET sandbox_held_count = -1"),
     ("ck_organizations_low_balance_positive", "UPDATE organizations SET low_balance = 0"),
+    ("ck_organizations_approval_above_not_negative", "UPDATE organizations SET approval_above = -1"),
+    ("ck_organizations_approval_of_known", "UPDATE organizations SET approval_of = 'nobody'"),
     ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}, data) VALUES (1, false, 'batch.issued', 1, '{{}}')"),
@@ -195,6 +197,32 @@ REFUSED = [
     ("ck_batches_issued_when_complete", "UPDATE batches SET current_balance = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET organization_name = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET last_refill = NULL"),
+    ("ck_batches_rejected_with_a_reason", "UPDATE batches SET rejection_reason = 'x'"),
+    (
+        "ck_batches_rejected_with_a_reason",
+        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'rejected')",
+    ),
+    (
+        "ck_batches_rejection_reason_length",
+        (
+            f"{_BATCH}, status, rejected_at, rejection_reason)"
+            " VALUES (1, false, 1, false, 1, '{a}', '{a}', 'rejected', now(), '')"
+        ),
+    ),
+    ("ck_batches_approved_once", "UPDATE batches SET queue_place = 1"),
+    (
+        "ck_batches_approved_once",
+        (
+            f"{_BATCH}, status, approved_at, queue_place, answered_by_key_id)"
+            " VALUES (1, false, 1, false, 1, '{a}', '{a}', 'awaiting_approval', now(), 9, 1)"
+        ),
+    ),
+    ("ck_batches_answered_by_another", "UPDATE batches SET answered_by_key_id = 1"),
+    ("ck_batches_answered_by_another", "UPDATE batches SET approved_at = now(), queue_place = 9"),
+    (
+        "ck_batches_answered_by_another",
+        "UPDATE batches SET api_key_id = 7, approved_at = now(), queue_place = 9, answered_by_key_id = 7",
+    ),
     ("ck_batches_refused_with_a_reason", "UPDATE batches SET refusal = 'organization_disabled'"),
     (
         "ck_batches_refused_with_a_reason",

@@ -72,6 +72,13 @@ REFUSED = [
     ("batches_queued_before_issued", "UPDATE batches SET status = 'issued' WHERE id = 4"),
     ("batches_queued_before_issued", "UPDATE batches SET status = 'refused' WHERE id = 4"),
     ("batches_queued_before_issued", "UPDATE batches SET status = 'scheduled' WHERE id = 3"),
+    *(("batches_queued_before_issued", f"UPDATE batches SET status = 'awaiting_approval' WHERE id = {id_}")
+      for id_ in (3, 4)),
+    ("batches_queued_before_issued", "UPDATE batches SET status = 'rejected' WHERE id = 3"),
+    *(("batches_answered_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
+        "approved_at = now()", "rejected_at = now()", "answered_by_member_id = 1", "answered_by_key_id = 1",
+        "rejection_reason = 'x'", "queue_place = 1",
+    )),
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),

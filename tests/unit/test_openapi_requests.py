@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES, PLATFORM_BODIES, REVERSE_BODIES, SANDBOX_BODIES, WEBHOOK_BODIES
+from app.batches.approval import REJECTION, read_rejection
 from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
 from app.errors import Faults, InvalidRequest
@@ -64,6 +65,7 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (SEND, partial(read_issue_request, known=SEND), _ONE),
     (ITEM, _OF_ITEM, {"email": "c@example.com", "amount": 1}),
     (RESCHEDULE, read_reschedule, {}),
+    (REJECTION, read_rejection, {}),
     (EXTEND, HELD_UNTIL.read_alone, {}),
     (REVERSE, lambda fields, limits: ReverseReading(fields, limits).request(), {"batch": 1, "reason": "x"}),
     (CHANGED_WEBHOOK, partial(read_webhook, is_new=False), {"description": "x"}),

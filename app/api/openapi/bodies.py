@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.batches import fields as of_send
+from app.batches.approval import REJECTION
 from app.batches.fields import TOTALS
 from app.fields.field import Field, Schema, Table, reference_to
 from app.fields.kinds import RECIPIENT
@@ -19,7 +20,8 @@ from app.settings import Settings
 from app.webhooks.request import CHANGED_WEBHOOK, NEW_WEBHOOK, REPLAY
 
 _TABLES = (
-    *(of_send.ITEM, TOTALS, of_send.RESCHEDULE, EXTEND, NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY, CLOCK, NEW_SANDBOX_USER),
+    *(of_send.ITEM, TOTALS, of_send.RESCHEDULE, REJECTION, EXTEND),
+    *(NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY, CLOCK, NEW_SANDBOX_USER),
     *(NEW_USER, NEW_USERS, CHANGED_USER, NEW_ORGANIZATION, CHANGED_ORGANIZATION, NEW_REFILL, NEW_KEY, NEW_MEMBER),
 )
 

@@ -9,6 +9,7 @@ from app.api.openapi.event_answers import EventId, EventTime, LastSequence
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
+from app.organizations import APPROVAL_OF
 from app.pages.entry_pages import TYPES
 from app.values.authors import KINDS
 
@@ -84,6 +85,8 @@ class PlatformOrganization(Organization):
     sandbox_last_refill: Points = says("The sandbox balance right after its last refill.", 1_000_000)
     held_days: int | None = says("For how many days points are held; null: for ever.", 90)
     low_balance: Points | None = says("Below which live balance an event says so; null: never.", None)
+    approval_above: Points | None = says("Above how many points of one batch it awaits an approval; null: never.", None)
+    approval_of: str = says_one_of(APPROVAL_OF, "Whose sends await it: those of members, or all.", "console")
 
 
 class OrganizationList(BaseModel):

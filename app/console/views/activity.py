@@ -56,6 +56,8 @@ _SENTENCES = {
     actions.SENT: "Sent {mode} batch {id}{more}",
     actions.MOVED: "Moved {mode} batch {id}{more}",
     actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
+    actions.APPROVED: "Approved {mode} batch {id}{more}",
+    actions.REJECTED: "Rejected {mode} batch {id}{more}",
     actions.REVERSED: "Took points back by {mode} reversal {id}{more}",
     actions.EXTENDED: "Held {mode} transaction {id} for longer{more}",
     actions.REFILLED: "Refilled the {mode} balance{more} points",
@@ -71,7 +73,10 @@ _SENTENCES = {
 # The page of what an action has changed, the name of its id there, and the lowest role that sees it. Members and
 # webhooks may be gone, so their lists are the pages.
 _PAGES: dict[str, tuple[str, str | None, str]] = {
-    **dict.fromkeys((actions.SENT, actions.MOVED, actions.CANCELLED), ("console.show_batch", "batch_id", VIEWER)),
+    **dict.fromkeys(
+        (actions.SENT, actions.MOVED, actions.CANCELLED, actions.APPROVED, actions.REJECTED),
+        ("console.show_batch", "batch_id", VIEWER),
+    ),
     actions.REVERSED: ("console.show_reversal", "reversal_id", VIEWER),
     **dict.fromkeys(
         (actions.MEMBER_ADDED, actions.MEMBER_REMOVED, actions.ROLE_CHANGED, actions.LINK_MADE, actions.SESSIONS_ENDED),

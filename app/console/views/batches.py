@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 from app.api_keys import Caller
 from app.batches import payloads, schedule
 from app.batches import read as batches
-from app.batches.read import ISSUED, SCHEDULED, BatchRow
+from app.batches.approval import ANSWERED_WITHIN
+from app.batches.read import AWAITING_APPROVAL, ISSUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
 from app.console import files, outcomes
 from app.console.authors import authors_of
@@ -70,7 +71,7 @@ def show_batch(batch_id: int) -> str:
         batch = get_batch(connection, who, batch_id)
         rows = batches.transactions_between(connection, batch.id, first, at_most=TRANSACTIONS_SHOWN)
         sums = sums_of(connection, [batch.id])
-        points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
+        points = schedule.points_of(connection, batch.id) if batch.status in (AWAITING_APPROVAL, SCHEDULED) else None
         scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
@@ -80,6 +81,7 @@ def show_batch(batch_id: int) -> str:
         "console/batch.html",
         batch=batch,
         points=points,
+        answer_by=batch.created_at + ANSWERED_WITHIN,
         sums=sums,
         reversals=reversed_by,
         authors=authors,

@@ -9,7 +9,7 @@ from flask import render_template
 from sqlalchemy import Connection
 
 from app import organizations
-from app.batches import schedule
+from app.batches import approval, schedule
 from app.console import chart
 from app.console.blueprints import current_member, is_sandbox, pages
 from app.ledger import refill
@@ -44,6 +44,7 @@ def overview() -> str:
     with single_statement() as connection:
         organization = organizations.get(connection, organization_id, sandbox=sandbox)
         scheduled = schedule.scheduled_of(connection, organization_id, sandbox=sandbox)
+        awaiting = approval.count_awaiting(connection, organization_id, sandbox=sandbox)
         held = organizations.held_of(connection, organization_id, sandbox=sandbox)
         options = organizations.find_options(connection, [organization_id])[organization_id]
         refills = refill.latest(connection, organization_id, sandbox=sandbox, at_most=_REFILLS_SHOWN)
@@ -63,6 +64,7 @@ def overview() -> str:
         low_balance=None if sandbox else options.low_balance,
         lasts_days=organization.balance * _DAYS_SHOWN // issued if issued > 0 else None,
         scheduled=scheduled,
+        awaiting=awaiting,
         batches=late.rows,
         held=held,
         months=months,

@@ -35,6 +35,7 @@ from points_client.request_results import Request
 from points_client.requests import Item
 from points_client.results import (
     AlikeBatch,
+    Approval,
     Batch,
     Claimed,
     Counts,
@@ -56,6 +57,7 @@ __all__ = [
     "ActionAuthor",
     "ActionOrganization",
     "AlikeBatch",
+    "Approval",
     "AsyncConsumer",
     "AsyncPlatformPoints",
     "AsyncPoints",

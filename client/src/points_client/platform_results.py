@@ -63,7 +63,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlatformOrganization:
-    """An organization in both modes. `held_days` None: for ever; `low_balance` None: no event says so."""
+    """An organization in both modes. `held_days` None: for ever; `low_balance` None: no event says so.
+
+    Sends of more points than `approval_above` (None: none) await an approval: the console's, or `approval_of` `all`.
+    """
 
     id: int
     name: str
@@ -76,6 +79,8 @@ class PlatformOrganization:
     created_at: datetime
     held_days: int | None = None
     low_balance: int | None = None
+    approval_above: int | None = None
+    approval_of: str = "console"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,17 @@ from app.values.timestamps import TIMESTAMP_FORM
 # `held_until` is later with each call, and later than that of any send.
 _DAYS_AHEAD = {"send_at": 1, "held_until": 3_649}
 # Whole numbers, which a schema takes as 10.0 too.
-_INTEGERS = ("amount", "hold_days", "batch", "balance", "sandbox_balance", "held_days", "low_balance")
+_INTEGERS = (
+    "amount",
+    "hold_days",
+    "batch",
+    "balance",
+    "sandbox_balance",
+    "held_days",
+    "low_balance",
+    "batch_limit",
+    "daily_limit",
+)
 # Addresses that nobody has yet.
 _ADDRESSES = (f"tried-{number}@example.com" for number in itertools.count())
 # The clock of the sandbox goes forwards with each call, but so little that no time of another call is past by it.
@@ -34,6 +44,8 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
         del case.headers["Points-Rehearse"]
     if isinstance(case.body, dict):
         _mend_clock(case.body)
+        # An empty text counts as missing.
+        case.body |= {name: " " for name in ("name", "reference", "external_id") if case.body.get(name) == ""}
     items = case.body.get("items") if isinstance(case.body, dict) else None
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and item.get("reference") == "":
@@ -69,8 +81,8 @@ def _mend_body(body: dict[str, Any]) -> None:
     # Any URL, but the service calls none that the operator does not allow, and nobody listens there. Texts of the right
     # form that name no type. An event that has not been passed.
     possible = {"url": "http://127.0.0.1:1024/", "types": ["*"], "from_sequence": 1, "role": "viewer"}
-    # An address of the right form that is none, and a name with characters that cannot be seen.
-    possible |= {"email": next(_ADDRESSES)}
+    # An address of the right form that is none, a day that no year has, a name with characters that cannot be seen.
+    possible |= {"email": next(_ADDRESSES), "expires_at": "2100-01-01"}
     if isinstance(name := body.get("name"), str) and not name.isprintable():
         body["name"] = "Name"
     body |= {name: value for name, value in possible.items() if name in body}

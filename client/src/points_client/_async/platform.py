@@ -186,7 +186,7 @@ class AsyncOrganizations:
         return rows(self._caller, PlatformOrganization, where, "organizations", asked)
 
     async def change(self, organization_id: int, **changes: str | int | bool | None) -> PlatformOrganization:
-        """Change `name`, `held_days`, `low_balance`, `is_suspended` or `is_disabled`.
+        """Change `name`, `held_days`, `low_balance`, `approval_above`, `approval_of`, `is_suspended` or `is_disabled`.
 
         Raises:
             Refused: there is no such organization (404).

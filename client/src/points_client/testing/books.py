@@ -109,7 +109,8 @@ class Books:
             about = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None}
             about["created_at"] = said(self.now())
             about |= {"idempotency_key": key, "label": body.get("label") or None, "metadata": body.get("metadata")}
-            about |= {"api_key_id": 1, "sender": None, "counts": None, "send_at": None, "issued_at": None}
+            about |= {"api_key_id": 1, "sender": None, "approval": None, "counts": None}
+            about |= {"send_at": None, "issued_at": None}
             about |= {"transactions": None, "amount": None, "current_balance": None}
             self.batches[batch_id], self._bodies[batch_id] = about, body
             return about, False

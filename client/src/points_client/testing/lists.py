@@ -17,7 +17,7 @@ _KNOWN = {
     "users": ("limit", "cursor", "email", "external_id"),
     "organizations": ("limit", "cursor"),
 }
-_STATUSES = ("scheduled", "queued", "issued", "refused", "cancelled")
+_STATUSES = ("awaiting_approval", "scheduled", "queued", "issued", "refused", "cancelled", "rejected")
 _STATES = ("credited", "held", "unpaid", "reversed", "returned")
 _CURSOR = re.compile(r"fake-([0-9]{1,9})")
 
