@@ -24,6 +24,7 @@ _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, 
 _DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
 _REQUEST = "INSERT INTO api_requests (organization_id, sandbox, api_key_id, created_at, request_id, method, status, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
+_KEY_DAY = "INSERT INTO key_days (api_key_id, day, daily_limit, used)"
 _PLATFORM_KEY = "INSERT INTO platform_keys (name, scopes, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
@@ -68,6 +69,17 @@ REFUSED = [
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', '')"),
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', repeat('x', 101))"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
+    ("ck_api_keys_scopes_known", f"{_KEY[:-1]}, scopes) VALUES (1, false, sha256('x'), 'pts', '{{}}')"),
+    ("ck_api_keys_scopes_known", f"{_KEY[:-1]}, scopes) VALUES (1, false, sha256('x'), 'pts', '{{write}}')"),
+    ("ck_api_keys_batch_limit_positive", f"{_KEY[:-1]}, batch_limit) VALUES (1, false, sha256('x'), 'pts', 0)"),
+    ("ck_api_keys_daily_limit_positive", f"{_KEY[:-1]}, daily_limit) VALUES (1, false, sha256('x'), 'pts', 0)"),
+    ("ck_key_days_used_within_the_limit", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, 6)"),
+    ("ck_key_days_used_within_the_limit", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, -1)"),
+    ("pk_key_days", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, 0), (1, '2026-01-31', 5, 1)"),
+    (
+        "ck_points_given_back_points_positive",
+        "INSERT INTO points_given_back (api_key_id, day, points) VALUES (1, '2026-01-31', 0)",
+    ),
     ("ck_platform_keys_name_length", f"{_PLATFORM_KEY} VALUES ('', '{{users:read}}', sha256('x'), 'pts')"),
     (
         "ck_platform_keys_name_length",
