@@ -4,6 +4,7 @@ from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
+from app.audit.statement_rules import STATEMENT_RULES
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
@@ -217,4 +218,5 @@ RULES = (
     | EVENT_RULES
     | RETURN_RULES
     | ANSWER_RULES
+    | STATEMENT_RULES
 )
