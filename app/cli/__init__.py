@@ -24,6 +24,7 @@ _COMMANDS = {
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "events": ("app.cli.events", "Follow what happens."),
+    "statement": ("app.cli.statement", "Show what moved a balance in a month, day by day."),
     "audit": ("app.cli.audit", "Check that the books balance."),
     "completion": ("app.cli.lazy", "Print the completion script of a shell for these commands."),
 }

@@ -29,6 +29,7 @@ from app.api.views import (
     sandbox,
     send,
     sent_before,
+    statement,
     transactions,
     verify,
     webhook_actions,
@@ -68,7 +69,7 @@ def create_app() -> Flask:
     with_key = (
         *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
-        *(requests, organization, sandbox),
+        *(requests, organization, statement, sandbox),
         *(platform_users, platform_organizations, platform_refills, platform_members),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):

@@ -3,12 +3,10 @@
 from dataclasses import asdict
 from typing import Any
 
-import orjson
-
+from app.api.answers.sums import exact_sum
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
-from app.settings import INT64_MAX
 from app.users import RegisteredUser
 from app.values.timestamps import timestamp
 
@@ -21,14 +19,14 @@ def user_payload(user: RegisteredUser) -> dict[str, Any]:
         "first_name": user.first_name,
         "last_name": user.last_name,
         "external_id": user.external_id,
-        "balance": _sum(user.balance),
+        "balance": exact_sum(user.balance),
         "created_at": timestamp(user.created_at),
     }
 
 
 def claimed_payload(claimed: Claimed) -> dict[str, Any]:
     """What was held for an address and is credited now."""
-    return {"transactions": claimed.transactions, "amount": _sum(claimed.points)}
+    return {"transactions": claimed.transactions, "amount": exact_sum(claimed.points)}
 
 
 def outcome_payload(outcome: Outcome) -> dict[str, Any]:
@@ -45,8 +43,3 @@ def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
 def refill_payload(refill: Refill) -> dict[str, Any]:
     """A refill, with the balance right after it."""
     return refill._asdict() | {"created_at": timestamp(refill.created_at)}
-
-
-def _sum(points: int) -> int | orjson.Fragment:
-    """Return a sum over many organizations as JSON has it: it may have more than 64 bits."""
-    return points if points <= INT64_MAX else orjson.Fragment(str(points))
