@@ -42,6 +42,7 @@ from points_client.results import (
 )
 from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
 from points_client.signatures import verify_webhook
+from points_client.statement_results import Statement, StatementDay, StatementTotal
 
 __all__ = [
     "RETRIED",
@@ -82,6 +83,9 @@ __all__ = [
     "Scheduled",
     "Sent",
     "SentBefore",
+    "Statement",
+    "StatementDay",
+    "StatementTotal",
     "Transaction",
     "User",
     "Verified",

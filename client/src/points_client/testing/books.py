@@ -35,6 +35,7 @@ class Books:
         self._users = {key_of(email): _user(number, "First", "Last") for number, email in enumerate(users, start=1)}
         self._own_users: dict[str, dict[str, Any]] = {}
         self._start, self._refilled, self._made_at = balance, balance, said(self.now())
+        self.refills = [(self._made_at, balance)]
         self._issued: dict[int, list[dict[str, Any]]] = {}
         self._lock = RLock()
 
@@ -45,9 +46,10 @@ class Books:
         """Put balance and clock back; users and batches stay."""
         with self._lock:
             self.issue_all()
-            if self.balance != self._start:
-                self.balance = self._refilled = self._start
             self.ahead = timedelta()
+            if self.balance != self._start:
+                self.refills.append((said(self.now()), self._start - self.balance))
+                self.balance = self._refilled = self._start
 
     def register(self, email: str, first_name: str, last_name: str) -> tuple[int, dict[str, Any], dict[str, Any]]:
         """Register a user and claim what is held; return the status, the user, and what was claimed.
