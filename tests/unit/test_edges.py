@@ -32,6 +32,7 @@ ACTIONS = {
     "app.pages.batch_pages:page": ("app.api.views.batches", "app.console.views.batches"),
     "app.pages.transaction_pages:page": ("app.api.views.transactions", "app.console.views.transactions"),
     "app.pages.request_pages:page": ("app.api.views.requests", "app.console.views.requests"),
+    "app.statement.read:statement_of": ("app.api.views.statement", "app.console.views.statement", "app.cli.statement"),
     "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
     "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
     "app.ledger.refill:open_organization": ("app.cli.organizations", "app.api.views.platform_organizations"),
