@@ -50,7 +50,7 @@ class InvalidRequest(PointsError):
 
 
 class InvalidKey(PointsError):
-    """No usable API key. The sentence is the same for a missing, malformed, unknown and revoked key."""
+    """No usable API key. The sentence is the same for a missing, malformed, unknown, expired and revoked key."""
 
     status = 401
     code = "invalid_key"
@@ -73,8 +73,9 @@ class InsufficientScope(PointsError):
     code = "insufficient_scope"
     field = "authorization"
 
-    def __init__(self, scope: str) -> None:
-        super().__init__(f"The key lacks the scope {scope}, which this call needs.")
+    def __init__(self, *scopes: str) -> None:
+        """Name the scopes of which the call needs one."""
+        super().__init__(f"The key lacks the scope {' or '.join(scopes)}, which this call needs.")
 
 
 class DevelopmentKeyRequired(PointsError):
@@ -101,6 +102,14 @@ class OrganizationDisabled(MayNotIssue):
 class OrganizationSuspended(MayNotIssue):
     code = "organization_suspended"
     says = "The organization is suspended and cannot issue points until it is resumed."
+
+
+class KeyLimit(PointsError):
+    """A batch is for more points than its key may send, in one batch or on this day."""
+
+    status = 403
+    code = "key_limit"
+    field = "amount"
 
 
 class InsufficientBalance(PointsError):
@@ -281,6 +290,22 @@ class UserConflict(PointsError):
     def __init__(self, sentence: str | None = None, *, field: str = "email") -> None:
         super().__init__(sentence)
         self.field = field
+
+
+class UserErased(PointsError):
+    status = 409
+    code = "user_erased"
+    field = "user"
+    says = "The user was erased, and cannot be changed any more."
+
+
+class ErasureUnfinished(PointsError):
+    """The user is erased, but a copy of the address may be left."""
+
+    status = 503
+    code = "erasure_unfinished"
+    field = "user"
+    says = "The user is erased, but something that began before still runs and may write the address. Call again."
 
 
 class NotFound(PointsError):

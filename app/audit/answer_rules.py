@@ -27,8 +27,8 @@ ANSWER_RULES = {
               SELECT s.noun, s.id, s.organization_id, m.organization_id
               FROM (SELECT 'batch' AS noun, id, organization_id, member_id FROM batches
                     UNION ALL SELECT 'reversal', id, organization_id, member_id FROM reversals
-                    UNION ALL SELECT 'action', id, organization_id, member_id FROM member_actions
-                    UNION ALL SELECT 'action', id, organization_id, subject_id FROM member_actions
+                    UNION ALL SELECT 'action', id, organization_id, member_id FROM actions
+                    UNION ALL SELECT 'action', id, organization_id, subject_id FROM actions
                               WHERE action LIKE 'member.%'
                     UNION ALL SELECT 'list', id, organization_id, member_id FROM uploads) s
               LEFT JOIN members m ON m.id = s.member_id

@@ -1,5 +1,6 @@
 """The audit rules about the event log, in the form of `app.audit.rules`."""
 
+from app.events.log import PLATFORM
 from app.events.sequencer import DIGESTED
 from app.postgres.digests import digest
 
@@ -23,8 +24,9 @@ _IS_KEPT = "c.changed_at > coalesce(l.dropped_until, '-infinity')"
 EVENT_RULES = {
     # An event without a number is in no log yet: the sequencer numbers it after the commit.
     "event sequences rise by one, from the first kept to the last": """
-        SELECT format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
-                      CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) AS subject,
+        SELECT CASE coalesce(l.organization_id, e.organization_id) WHEN 0 THEN 'the platform'
+                    ELSE format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
+                                CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) END AS subject,
                format('%s events from %s to %s, where %s to %s are kept', coalesce(e.count, 0),
                       coalesce(e.first::text, 'none'), coalesce(e.last::text, 'none'), coalesce(l.dropped_to + 1, 1),
                       coalesce(l.last_sequence, 0)) AS seen
@@ -80,7 +82,7 @@ EVENT_RULES = {
             WHERE e.type = 'batch.issued' AND e.credited IS DISTINCT FROM t.count
         ) differing
         GROUP BY id ORDER BY id""",
-    "a refill, a key and its end have one event each, and these no others": f"""
+    "a refill, a key, its limit of a day and its end have one event each, and these no others": f"""
         SELECT subject,
                format('%s events %s, where %s to %s are right', sum(told), type, sum(sure), sum(possible)) AS seen
         FROM (
@@ -96,7 +98,11 @@ EVENT_RULES = {
                   FROM api_keys
                   UNION ALL
                   SELECT organization_id, false, 'key.revoked', format('key %s, sandbox: %s', id, sandbox), revoked_at
-                  FROM api_keys WHERE revoked_at IS NOT NULL) c
+                  FROM api_keys WHERE revoked_at IS NOT NULL
+                  UNION ALL
+                  SELECT k.organization_id, k.sandbox, 'key.limit_reached', format('key %s on %s', k.id, d.day),
+                         d.limit_reached_at
+                  FROM key_days d JOIN api_keys k ON k.id = d.api_key_id WHERE d.limit_reached_at IS NOT NULL) c
             {_DROPPED}
             UNION ALL
             SELECT organization_id, sandbox, type,
@@ -104,10 +110,14 @@ EVENT_RULES = {
                              THEN format('refill of %s to %s, %s', data ->> 'amount',
                                          data #>> '{{organization,balance}}',
                                          coalesce(data ->> 'reference', 'no reference'))
+                             WHEN 'key.limit_reached'
+                             THEN format('key %s on %s', data #>> '{{key,id}}', data ->> 'day')
                              ELSE format('key %s, sandbox: %s', data #>> '{{key,id}}',
                                          CAST(data #>> '{{key,sandbox}}' AS boolean)) END,
                    1, 0, 0
-            FROM {_WITH_DATA} e WHERE type IN ('balance.refilled', 'key.created', 'key.revoked')
+            FROM {_WITH_DATA} e
+            WHERE organization_id <> {PLATFORM}
+              AND type IN ('balance.refilled', 'key.created', 'key.revoked', 'key.limit_reached')
         ) counted
         GROUP BY organization_id, sandbox, type, subject
         HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)

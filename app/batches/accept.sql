@@ -10,10 +10,15 @@
 -- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself
 -- (LIMIT 1), which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
 --
+-- Of a batch that an erasure has changed, the hash of the body is empty: any body is answered with the batch as it is.
+--
 -- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
 -- the requested order, and not beyond the limit. Other sends pay nothing for it.
 --
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
+--
+-- A key with bounds is unknown here. Two other texts of this statement, made in app/batches/accept.py, are for such
+-- keys alone: one that writes, and one that writes nothing and tells which sends would make a batch.
 WITH asked AS MATERIALIZED (
     SELECT s.index, s.amount, s.running_totals, s.atomic, s.label, s.emails, s.email_keys, s.labels, s.item_references,
            s.metadata, s.send_at, s.hold_days, s.rehearsed_unpaid, s.idempotency_key, s.idempotency_hash,
@@ -26,7 +31,7 @@ WITH asked AS MATERIALIZED (
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT id, CAST(NULL AS bigint) AS member_id, sandbox, organization_id, last_used_at
-        FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL
+        FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL AND {is_of_kind}
         UNION ALL
         SELECT NULL, id, s.sandbox, organization_id, clock_timestamp()
         FROM members WHERE id = s.member_id AND removed_at IS NULL AND role IN ('sender', 'admin')
@@ -38,7 +43,7 @@ WITH asked AS MATERIALIZED (
         FROM organizations WHERE organizations.id = k.organization_id LIMIT 1
     ) o
 ), known AS MATERIALIZED (
-    SELECT a.index, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
+    SELECT a.index, b.id, b.status, b.idempotency_hash IN (decode(a.idempotency_hash, 'hex'), '') AS is_same, b.created_at
     FROM asked a
     CROSS JOIN LATERAL (
         SELECT * FROM batches
@@ -68,7 +73,7 @@ WITH asked AS MATERIALIZED (
            (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
     FROM (SELECT * FROM asked ORDER BY index) a
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
-      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room))
+      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room)){may_write}
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from app.batches import key_limits
 from app.batches.read import CANCELLED, DIGESTED, QUEUED, REFUSED, SCHEDULED
 from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotKnown
 from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
@@ -29,6 +30,7 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     status = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
     if status in (SCHEDULED, QUEUED):
         connection.execute(_CANCEL, {"id": batch_id})
+        key_limits.give_back(connection, [batch_id])
     elif status == REFUSED:
         raise BatchConflict("The batch was refused: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:

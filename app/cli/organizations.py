@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import ORGANIZATION_ID
 from app.ledger.refill import open_organization, refill_once
 from app.postgres.database import transaction
@@ -58,7 +58,7 @@ def organizations() -> None:
 def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
     """Make an organization. Its opening balances are refills."""
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
         return _show(
             connection,
@@ -93,7 +93,7 @@ def show(organization_id: int) -> Answer:
 @operator_command
 def refill(organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
     """Add AMOUNT points to an organization's balance."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
         mode = "sandbox" if sandbox else "live"
         if booked.is_new:
@@ -139,7 +139,7 @@ def set_values(organization_id: int, held_days: int | None, low_balance: int | N
     changes = {name: value or None for name, value in given.items() if value is not None}
     if not changes:
         raise click.UsageError("Nothing is set: give --held-days, --low-balance, or both.")
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         return _answer(rows.change(connection, organization_id, changes))
 
 
@@ -148,7 +148,7 @@ def _flag_command(name: str, sentence: str, **flag: bool) -> None:
     @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
     @operator_command
     def command(organization_id: int) -> Answer:
-        with transaction() as connection:
+        with transaction(by=by_operator()) as connection:
             return _answer(rows.change(connection, organization_id, flag))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wtforms import Field, Form, RadioField
+from wtforms import Field, Form, RadioField, SelectMultipleField
 
 
 class Fault(NamedTuple):
@@ -37,6 +37,6 @@ def subject(label: str) -> str:
 
 
 def _target(field: Field) -> str:
-    """Return the id of a field's control; of radio buttons, that of the first."""
-    first = next(iter(field), None) if isinstance(field, RadioField) else None
+    """Return the id of a field's control; of radio buttons or boxes to tick, that of the first."""
+    first = next(iter(field), None) if isinstance(field, RadioField | SelectMultipleField) else None
     return str((first or field).id)

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection
 
+from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
 from app.batches.fields import SEND
@@ -10,7 +11,6 @@ from app.console.caller import record_action
 from app.console.costs import cost, late_sentence
 from app.console.faults import in_words
 from app.errors import InvalidRequest, PointsError, Refused
-from app.members import actions
 from app.settings import settings
 from app.uploads import parts as upload_parts
 from app.uploads import uploads

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from app import logs
+from app.events import log
 from app.values import payloads
 from app.values.timestamps import timestamp
 
@@ -28,7 +29,7 @@ _log = logs.logger()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One event of an organization's log.
+    """One event of an organization's log, or of the platform's.
 
     `data` is its JSON object, without any e-mail address; None if it cannot be read from what is stored.
     """
@@ -88,7 +89,7 @@ def _render(event: Event, data: dict[str, Any]) -> bytes:
             "sequence": event.sequence,
             "sandbox": event.sandbox,
             "version": VERSION,
-            "organization": {"id": event.organization_id},
+            "organization": None if event.organization_id == log.PLATFORM else {"id": event.organization_id},
             "data": data,
         }
     )

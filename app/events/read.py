@@ -1,4 +1,4 @@
-"""Reading the log: an organization's events in one mode, oldest first."""
+"""Reading a log, oldest first: an organization's events in one mode, or those of the platform (`log.PLATFORM`)."""
 
 import json
 from collections.abc import Sequence

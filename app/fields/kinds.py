@@ -10,7 +10,13 @@ from app.fields.field import Field, FieldFault, Schema, is_integer, kind, refere
 from app.settings import Settings
 from app.values import addresses
 from app.values.addresses import Address
-from app.values.texts import NAME_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import (
+    KEY_NAME_LENGTH_MAX,
+    NAME_LENGTH_MAX,
+    REFERENCE,
+    REFERENCE_LENGTH_MAX,
+    key_name_fault,
+)
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
 
@@ -90,6 +96,23 @@ class Name(Text):
     @property
     def _must_say_something(self) -> bool:
         return self.is_required or not self.is_nullable
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeyName(Name):
+    """The name of a key, as `checked_key_name` takes it."""
+
+    length_max: int = KEY_NAME_LENGTH_MAX
+
+    def check(self, value: Any, limits: Settings) -> str:
+        name = super().check(value, limits)
+        if (fault := key_name_fault(name)) is not None:
+            raise FieldFault(fault)
+        return name
+
+    @property
+    def _must_say_something(self) -> bool:
+        return True
 
 
 class Reference(Field[str]):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from app.batches import key_limits
 from app.batches.queue import IS_DUE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
@@ -43,7 +44,11 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     if not own_and_lock(connection, organization_id):
         return None
     # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
-    return _decide_and_write(connection, organization_id, only)
+    outcomes = _decide_and_write(connection, organization_id, only)
+    short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
+    if short:
+        key_limits.give_back(connection, short)
+    return outcomes
 
 
 def own_and_lock(connection: Connection, organization_id: int) -> bool:

@@ -36,7 +36,7 @@ WITH reversal AS MATERIALIZED (
     UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
     WHERE t.ctid = k.ctid AND k.points > 0
-    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points, t.points_left
+    RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE users SET folded_balance = folded_balance - d.points
@@ -70,6 +70,13 @@ WITH reversal AS MATERIALIZED (
     SELECT CAST(:id AS bigint), place, batch_id, position, points, code FROM taken ORDER BY place
 ), codes AS MATERIALIZED (
     SELECT string_agg(place || code, ',' ORDER BY place) AS codes FROM taken WHERE code IS NOT NULL
+), entries AS (
+    -- Also of credits that are not folded yet: the later fold writes what was credited, whole.
+    INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)
+    SELECT m.user_id, n.now, transaction_id(m.batch_id, m.position), CAST(:id AS bigint), -m.points
+    FROM marked m CROSS JOIN moment n
+    WHERE m.user_id IS NOT NULL AND (SELECT NOT sandbox FROM reversal)
+    ORDER BY m.user_id, m.batch_id, m.position
 ), ended AS (
     UPDATE reversals r
     SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,

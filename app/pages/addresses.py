@@ -25,7 +25,7 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     It reads the index once for each id range. It looks batches up row by row, because for a join PostgreSQL might read
     the whole table. Hashes may collide, so the caller must also apply `address_conditions` to each row.
     """
-    conditions = [f"{ID_RANGE} = ANY({_id_ranges(filters, start)})", f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
+    conditions = [in_index(filters, start)]
     if start is not None:
         conditions.append(f"{TRANSACTION_ID} <= :start_id")
     if filters.batch_id is not None:
@@ -42,6 +42,11 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
         f"ORDER BY {NEWEST_FIRST}",
     ]
     return "\n".join(lines)
+
+
+def in_index(filters: Filters, start: CursorPosition | None = None) -> str:
+    """Return the condition by which the index finds the address's transactions, and perhaps a few of others."""
+    return f"{ID_RANGE} = ANY({_id_ranges(filters, start)}) AND {ADDRESS_HASH} = {_HASH_ASKED_FOR}"
 
 
 def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:

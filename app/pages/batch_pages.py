@@ -58,7 +58,7 @@ def totals(connection: Connection, filters: Filters, first: Page[BatchRow], *, l
     if len(first.rows) < limit:
         points = sum(batch.debited_amount or 0 for batch in first.rows)
         return Totals(len(first.rows), points, is_whole=first.next is None)
-    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
+    conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     statement = f"""
         SELECT count(*) FILTER (WHERE {conditions}) AS batches, count(*) < :looked_at_max AS is_whole,
                coalesce(sum(debited_amount) FILTER (WHERE {conditions}), 0) AS points
@@ -89,7 +89,7 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
         batches.append("idempotency_key = :idempotency_key")
     if filters.debit is False:
         batches.append("debited_count < recipient_count")
-    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
+    conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
         f"SELECT {BATCH}, {BESIDE_BATCH}, rows_read FROM (",
@@ -101,7 +101,7 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     return "\n".join(lines)
 
 
-def _flags(filters: Filters) -> str:
+def flags(filters: Filters) -> str:
     """Return the condition on a batch: at least one of its transactions has all the flags asked for.
 
     The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,

@@ -9,6 +9,7 @@ from app.errors import InvalidAddress
 from app.pages import cursors
 from app.settings import INT64_MAX
 from app.values import addresses
+from app.values.authors import OPERATOR, AskedAuthor
 from app.values.request_ids import REQUEST_ID, is_request_id, trace_id_of
 from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
@@ -21,12 +22,14 @@ FORMS = {
     "idempotency_key": IDEMPOTENCY_KEY.pattern,
     "cursor": r"^[A-Za-z0-9_-]{38}$",
     "request_id": f"^{REQUEST_ID}$",
+    "author": r"^((member|platform_key)(:[1-9][0-9]{0,18})?|operator(:[!-~]{1,100})?)$",
     "status of an answer": r"^[2-5]([0-9]{2}|xx)$",
     "day": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
 
 _STATUS_OF_ANSWER = re.compile(FORMS["status of an answer"])
 _DAY = re.compile(FORMS["day"])
+_AUTHOR = re.compile(FORMS["author"])
 _DIGITS = re.compile(r"[0-9]{1,19}")
 NO_CURSOR = "must be the next_cursor of an earlier answer"
 
@@ -140,6 +143,15 @@ def request_id(text: str) -> str:
     if not is_request_id(text):
         raise ParameterFault(f"must be 1 to 128 letters, digits or ._:/+=@-, but is {shown(text)}.")
     return trace_id_of(text)
+
+
+def author(text: str) -> AskedAuthor:
+    """Read whose actions are asked for: a kind, or one of it."""
+    kind, _, which = text.partition(":")
+    if not _AUTHOR.fullmatch(text) or (kind != OPERATOR and which and int(which) > INT64_MAX):
+        kinds = "member, platform_key or operator, or one of them such as member:7, platform_key:3 or operator:ada"
+        raise ParameterFault(f"must be {kinds}, but is {shown(text)}.")
+    return AskedAuthor(kind, None if not which else which if kind == OPERATOR else int(which))
 
 
 def reference(text: str) -> str:

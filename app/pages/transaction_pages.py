@@ -36,12 +36,10 @@ def page(
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-    if filters.user_id is not None and filters.email_key is None:
-        # A user has one address, so the index of addresses finds the user's transactions.
-        email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
-        if email_key is None:
-            return Page([], None)
-        filters = replace(filters, email_key=email_key)
+    of_user = with_address_of_user(connection, filters)
+    if of_user is None:
+        return Page([], None)
+    filters = of_user
     by_time = _is_by_time(filters)
     statement = _statement(filters, start, is_far=is_far)
 
@@ -51,7 +49,18 @@ def page(
     return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
 
 
-_ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
+def with_address_of_user(connection: Connection, filters: Filters) -> Filters | None:
+    """Return the filters with the address of the user that they name; None if there is no such user.
+
+    A user has one address, so the index of addresses finds the user's transactions.
+    """
+    if filters.user_id is None or filters.email_key is not None:
+        return filters
+    email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
+    return None if email_key is None else replace(filters, email_key=email_key)
+
+
+_ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id = :id")
 
 
 def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:

@@ -1,13 +1,14 @@
-"""The requests about organizations: read from a mapping, with every fault in one answer."""
+"""The requests about organizations and their keys: read from a mapping, with every fault in one answer."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from app.fields.bounds import BOUNDS, read_bounds
 from app.fields.field import Table
-from app.fields.kinds import Boolean, Integer, Name, Reference
+from app.fields.kinds import Boolean, Integer, KeyName, Name, Reference
 from app.settings import INT64_MAX, Settings
-from app.values.texts import REFERENCE_LENGTH_MAX
+from app.values.texts import KEY_NAME_LENGTH_MAX, REFERENCE_LENGTH_MAX
 from app.values.timestamps import HOLD_DAYS_MAX
 
 NAME = Name("name", "The name of the organization.", "Acme", is_required=True)
@@ -60,6 +61,16 @@ REFERENCE = Reference(
     "invoice-7",
 )
 NEW_REFILL = Table("NewRefill", "Points for an organization.", AMOUNT, OF_SANDBOX, REFERENCE)
+KEY_NAME = KeyName(
+    "name", f"What people call the key: 1 to {KEY_NAME_LENGTH_MAX} visible characters; null: nothing.", "Till"
+)
+NEW_KEY = Table(
+    "NewKey",
+    "A key for an organization.",
+    KEY_NAME,
+    Boolean("sandbox", "True: a development key, for the sandbox.", default=False),
+    *BOUNDS,
+)
 
 
 def read_new_organization(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
@@ -82,6 +93,19 @@ def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, An
         InvalidRequest: with every fault, each under its field.
     """
     return _read(NEW_REFILL, fields, limits)
+
+
+def read_new_key(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the name, the mode and the bounds of a new key.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    faults = NEW_KEY.new_faults(fields)
+    values = {row.name: row.read(fields, faults, limits) for row in NEW_KEY.rows if row not in BOUNDS}
+    bounds = read_bounds(fields, faults, limits)
+    faults.raise_if_any()
+    return values | {"bounds": bounds}
 
 
 def _read(table: Table, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:

@@ -18,7 +18,11 @@ from app.api.views import (
     health,
     metrics,
     organization,
+    platform_actions,
+    platform_entries,
+    platform_events,
     platform_members,
+    platform_organization_keys,
     platform_organizations,
     platform_refills,
     platform_users,
@@ -70,7 +74,8 @@ def create_app() -> Flask:
         *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
         *(requests, organization, statement, sandbox),
-        *(platform_users, platform_organizations, platform_refills, platform_members),
+        *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),
+        *(platform_members, platform_actions, platform_events),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

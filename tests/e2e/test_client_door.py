@@ -179,6 +179,8 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert [one.id for one in platform.users.list(external_id=emails[0])] == [ada.id]
         moved = platform.users.change(ada.id, email=emails[1], external_id=None)
         assert (moved.email, moved.external_id, moved.balance) == (emails[1], None, 10)
+        entries = list(platform.users.entries(ada.id, page_size=1))
+        assert [(one.type, one.amount, one.organization.id) for one in entries] == [("credit", 5, caller.id)] * 2
         many = platform.users.register_many([{"email": email, "first_name": "A"} for email in (emails[2], "x")])
         assert [one.status for one in many] == ["created", "conflict"]
         assert list(many[1].errors or ()) == ["users.1.email"]
@@ -192,4 +194,24 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert platform.organizations.change(acme.id, is_suspended=True).is_suspended
         assert platform.organizations.get(acme.id).balance == 150
         assert acme.id in [one.id for one in platform.organizations.list()]
+        [done] = [one for one in platform.actions(organization=acme.id) if one.action == "organization.made"]
+        assert done.by is not None
+        assert (done.by.type, done.by.name, done.subject_id) == ("platform_key", "Tests", acme.id)
         assert "/console/link/" in platform.organizations.add_member(acme.id, address(), "Mary", role="admin").link
+
+        made = platform.organizations.create_key(acme.id, "Till", sandbox=True)
+        assert made.key not in repr(made)
+        with Points(made.key, service.url) as points:
+            assert points.organization().id == acme.id
+        for _ in range(2):
+            platform.organizations.revoke_key(acme.id, made.id)
+        [listed] = platform.organizations.keys(acme.id)
+        assert (listed.id, listed.name, listed.sandbox, listed.revoked_at is None) == (made.id, "Till", True, False)
+        with pytest.raises(Refused):
+            platform.organizations.revoke_key(caller.id, made.id)
+
+        after = platform.events.last_sequence()
+        bob = platform.users.register(address(), "Bob")
+        follower = platform.events.follow(after=after, types=["user.*"])
+        told = next(event for event in follower if event.data["user"]["id"] == bob.id)
+        assert (told.type, told.organization, told.data) == ("user.registered", {}, {"user": {"id": bob.id}})

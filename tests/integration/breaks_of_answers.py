@@ -10,7 +10,20 @@ from app.members import members
 from app.postgres.database import transaction
 from app.webhooks import webhooks
 from tests.integration import books
-from tests.integration.breaks import ANN, ANSWERED, BOB, CLAIM_TOLD, DATA, EVENTS, OWNED, STATE, TELLS, TOLD, WITHIN
+from tests.integration.breaks import (
+    ANN,
+    ANSWERED,
+    BOB,
+    CLAIM_TOLD,
+    DATA,
+    EVENTS,
+    OWNED,
+    STATE,
+    TELLS,
+    TIMED,
+    TOLD,
+    WITHIN,
+)
 from tests.integration.logs_of_events import number_all
 
 
@@ -64,7 +77,7 @@ _ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16)}
 BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a refill told as a ping",
-        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 23")},
+        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 38")},
         _event("type = 'ping'", "organization_id = 6 AND type = 'balance.refilled'"),
     ),
     (
@@ -75,7 +88,7 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ("a reversal told as a return", {(TOLD, "reversal 9")}, _event("type = 'transaction.returned'", "reversal_id = 9")),
     (
         "other data of an event",
-        {(DATA, "event 35")},
+        {(DATA, "event 53")},
         _event("data = '{}'", "organization_id = 6 AND type = 'balance.low'"),
     ),
     ("another number of the credited told", {(TELLS, "batch 14")}, _event("credited = 2", "batch_id = 14")),
@@ -123,7 +136,11 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         {(ANSWERED, "batch 14")},
         ["UPDATE batches SET issued_at = created_at - interval '1 s' WHERE id = 14"],
     ),
-    ("another time of a reversal", {(ANSWERED, "reversal 8")}, ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"]),
+    (
+        "another time of a reversal",
+        {(TIMED, "transaction 917504"), (TIMED, "transaction 917506"), (ANSWERED, "reversal 8")},
+        ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"],
+    ),
     ("another reason", {(ANSWERED, "reversal 8")}, ["UPDATE reversals SET reason = 'another' WHERE id = 8"]),
     (
         "another reason why nothing was taken",
@@ -133,16 +150,19 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a claim from before the issue",
         {(CLAIM_TOLD, "user 3")},
-        ["UPDATE transactions SET claimed_at = 'epoch' WHERE (batch_id, position) = (2, 1)"],
+        [
+            "UPDATE transactions SET claimed_at = 'epoch' WHERE (batch_id, position) = (2, 1)",
+            "UPDATE user_entries SET created_at = 'epoch' WHERE transaction_id = 262145",
+        ],
     ),
     (
         "a claim that is forgotten",
-        {(CLAIM_TOLD, "user 3"), (TELLS, "batch 2")},
+        {(TIMED, "transaction 262145"), (CLAIM_TOLD, "user 3"), (TELLS, "batch 2")},
         ["UPDATE transactions SET claimed_at = NULL WHERE (batch_id, position) = (2, 1)"],
     ),
     (
         "a claim where there was none",
-        {(CLAIM_TOLD, "user 1"), (TELLS, "batch 1")},
+        {(TIMED, "transaction 131072"), (CLAIM_TOLD, "user 1"), (TELLS, "batch 1")},
         ["UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 0)"],
     ),
     (

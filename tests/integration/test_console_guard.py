@@ -40,7 +40,7 @@ def _everything() -> list[object]:
     tables = (
         "members",
         "member_sessions",
-        "member_actions",
+        "actions",
         "api_keys",
         "batches",
         "reversals",

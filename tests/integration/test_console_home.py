@@ -103,6 +103,7 @@ def test_the_overview_answers_how_much_by_whom_and_how_long_it_lasts(app: Flask,
     assert "Balance 500 lasts 30 days at the pace of the last 30 days" in words
     assert f"{today} 500 {today - timedelta(days=1)} 0" in words
     assert len(re.findall("<rect", page.text)) == 30
+    assert "500 points, 500 today, at most 500 on a day" in words
     assert "Programs, by the API 300 Ann Sender 200" in words
     assert re.search(r"Refills When Points Balance after it \S+ \S+ UTC 1,000 1,000", words)
     for path in ("send", "held", "batches?status=scheduled", f"batches?created_from={today.replace(day=1)}"):

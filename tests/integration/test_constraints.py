@@ -14,8 +14,9 @@ pytestmark = pytest.mark.usefixtures("database")
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
-_ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
+_ACTION = "INSERT INTO actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_ENTRY = "INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)"
 _FORM = "INSERT INTO used_forms (member_id, form_id)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
@@ -42,6 +43,9 @@ REFUSED = [
     ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}, data) VALUES (1, false, 'batch.issued', 1, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}, data) VALUES (1, false, 'user.erased', NULL, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}, data) VALUES (0, true, 'user.erased', NULL, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}) VALUES (0, false, 'batch.issued', 1)"),
     (
         "pk_unnumbered_events",
         (
@@ -97,9 +101,12 @@ REFUSED = [
         f"{_SESSION[:-1]}, address) VALUES (1, sha256('x'), now(), repeat('x', 101))",
     ),
     ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
-    ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
-    ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
-    ("ck_member_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("fk_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
+    ("fk_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
+    ("ck_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("fk_actions_platform_key_id", "INSERT INTO actions (action, platform_key_id) VALUES ('x', 9)"),
+    ("ck_actions_operator_length", "INSERT INTO actions (action, operator) VALUES ('x', '')"),
+    ("ck_actions_done_by_one", "INSERT INTO actions (action, member_id, operator) VALUES ('x', 1, 'ada')"),
     ("fk_used_forms_member_id", f"{_FORM} VALUES (9, repeat('x', 24))"),
     ("pk_used_forms", f"{_FORM} VALUES (1, repeat('x', 24)), (1, repeat('x', 24))"),
     ("ck_used_forms_form_id_length", f"{_FORM} VALUES (1, 'x')"),
@@ -116,11 +123,18 @@ REFUSED = [
             " VALUES ('c@x.org', 'c@x.org', 'A', 'B', 'x'), ('d@x.org', 'd@x.org', 'A', 'B', 'x')"
         ),
     ),
-    ("fk_former_addresses_user_id", "INSERT INTO former_addresses (user_id, email_key) VALUES (9, 'c@x.org')"),
+    ("ck_users_erased_whole", "UPDATE users SET email_key = NULL, address_changed_at = now()"),
+    (
+        "fk_former_addresses_user_id",
+        "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (9, 'c@x.org', 1)",
+    ),
     (
         "pk_former_addresses",
-        "INSERT INTO former_addresses (user_id, email_key) VALUES (1, 'c@x.org'), (1, 'c@x.org')",
+        "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (1, 'c@x.org', 1), (1, 'c@x.org', 1)",
     ),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, NULL, -1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, 1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, NULL)"),
     ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
     ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
     (

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, TextClause, text
 
 from app.batches import sent_lately
 from app.batches.request import IssueRequest
-from app.pages import batch_pages, far, transaction_pages
+from app.pages import batch_pages, entry_pages, far, transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.postgres.connections import new_engine
 from app.statement.counting import count_step
@@ -118,6 +118,17 @@ def test_whatever_is_asked_a_page_looks_at_a_bounded_number_of_rows_at_any_depth
             if buffers > (PAGE_MAX if rows == LIMIT else LOOKED_AT_BUFFERS_MAX):
                 worst[filters, batch_id] = buffers, rows
     assert worst == {}
+
+
+def test_a_page_of_entries_looks_at_its_own_rows_at_any_depth(full: Engine) -> None:
+    filters = Filters(organization_id=0, sandbox=False, user_id=1)
+    for start in (None, CursorPosition(_FIRST + timedelta(days=19), 0), CursorPosition(_FIRST + timedelta(days=5), 0)):
+        with full.connect() as connection:
+            explained: Any = Explained(connection)
+            page = entry_pages.page(explained, filters, start=start, limit=LIMIT)
+        assert explained.scanned <= {"unfolded_batches"}  # What is not folded yet is looked through whole.
+        assert explained.buffers <= PAGE_MAX
+    assert len(page.rows) > 0
 
 
 @pytest.mark.parametrize("kind", LISTS)

@@ -28,9 +28,11 @@ from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS, read_cha
 from app.members.request import NEW_MEMBER, read_new_member
 from app.platform.requests import (
     CHANGED_ORGANIZATION,
+    NEW_KEY,
     NEW_ORGANIZATION,
     NEW_REFILL,
     read_changes_of_organization,
+    read_new_key,
     read_new_organization,
     read_new_refill,
 )
@@ -74,11 +76,13 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (NEW_ORGANIZATION, read_new_organization, {"name": "x"}),
     (CHANGED_ORGANIZATION, read_changes_of_organization, {"held_days": 1}),
     (NEW_REFILL, read_new_refill, {"amount": 1}),
+    (NEW_KEY, read_new_key, {}),
     (NEW_MEMBER, read_new_member, {"email": "c@example.com", "first_name": "x", "role": "viewer"}),
 ]
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
 _IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
 _IN_WORDS += ("neither the item nor the body has one", "There is no type of this name", "whole quarters of an hour")
+_IN_WORDS += ("visible characters and blanks only", "must be later than now")
 
 
 @cache  # For each of hundreds of bodies the whole description would be made anew.

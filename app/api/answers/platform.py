@@ -4,9 +4,12 @@ from dataclasses import asdict
 from typing import Any
 
 from app.api.answers.sums import exact_sum
+from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
+from app.pages.action_pages import ActionRow
+from app.pages.entry_pages import EntryRow
 from app.users import RegisteredUser
 from app.values.timestamps import timestamp
 
@@ -35,6 +38,20 @@ def outcome_payload(outcome: Outcome) -> dict[str, Any]:
     return {"user": user, "status": outcome.status, "errors": outcome.faults}
 
 
+def entry_payload(entry: EntryRow) -> dict[str, Any]:
+    """Entry: a credit of a user, or what was taken back of one."""
+    return {
+        "type": entry.type,
+        "amount": entry.amount,
+        "transaction_id": entry.transaction_id,
+        "reversal_id": entry.reversal_id,
+        "organization": {"id": entry.organization_id, "name": entry.organization_name},
+        "label": entry.label,
+        "reference": entry.reference,
+        "created_at": timestamp(entry.created_at),
+    }
+
+
 def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
     """PlatformOrganization: an organization in both modes, with its options."""
     return asdict(organization) | {"created_at": timestamp(organization.created_at)}
@@ -43,3 +60,14 @@ def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
 def refill_payload(refill: Refill) -> dict[str, Any]:
     """A refill, with the balance right after it."""
     return refill._asdict() | {"created_at": timestamp(refill.created_at)}
+
+
+def action_payload(action: ActionRow) -> dict[str, Any]:
+    """Who did what, and when."""
+    return action.payload() | {"created_at": timestamp(action.created_at)}
+
+
+def key_payload(key: StoredKey) -> dict[str, Any]:
+    """A key of an organization, by its first characters."""
+    moments = {name: getattr(key, name) for name in ("created_at", "last_used_at", "revoked_at")}
+    return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()} | key.bounds.payload()

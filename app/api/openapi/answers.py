@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.batches.read import QUEUED, SCHEDULED, STATES, STATUSES
 from app.batches.sent_lately import NAMED_MAX
-from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
+from app.errors import InsufficientBalance, KeyLimit, OrganizationDisabled, OrganizationSuspended
 from app.ledger.sandbox import NOW
 
 
@@ -231,7 +231,9 @@ class VerifyAdditions(Additions):
     """The verdict, for programs."""
 
     code: str | None = says_one_of(
-        (InsufficientBalance.code, *_MAY_NOT_ISSUE), "Why not, as a stable word; null when it is possible.", None
+        (InsufficientBalance.code, KeyLimit.code, *_MAY_NOT_ISSUE),
+        "Why not, as a stable word; null when it is possible.",
+        None,
     )
     required: Points = says("Points for all recipients together.", 100)
     available: Points = says("The balance of the organization.", 1_000)

@@ -1,7 +1,9 @@
-"""The query of the request: its parameters, each with all its values; and those of the log and of the statement."""
+"""The query of the request: its parameters, each with all its values; and those of the logs and of the statement."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from urllib.parse import parse_qs
 
 from flask import request
@@ -52,8 +54,8 @@ class EventsRequest:
     wait_s: int
 
 
-def parse_events_request(query: Query) -> EventsRequest:
-    """Read the query of the log.
+def parse_events_request(query: Query, known: Sequence[str] = TYPES) -> EventsRequest:
+    """Read the query of a log; `known` are the types of its events.
 
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
@@ -61,7 +63,7 @@ def parse_events_request(query: Query) -> EventsRequest:
     faults = FaultsFound()
     faults.add_unknown("parameter", query, PARAMETERS, whole="query")
     after = read_parameter(query, "after", integer_of("the sequence of an event, or 0", 0, INT64_MAX), faults)
-    types = read_parameter(query, "types", _types, faults)
+    types = read_parameter(query, "types", partial(_types, known=known), faults)
     limit = read_parameter(query, "limit", limit_of, faults)
     seconds = integer_of(f"an integer of seconds from 0 to {WAIT_MAX_S}", 0, WAIT_MAX_S)
     wait_s = read_parameter(query, "wait", seconds, faults)
@@ -69,20 +71,20 @@ def parse_events_request(query: Query) -> EventsRequest:
     return EventsRequest(after=after, types=types, limit=limit or LIMIT_DEFAULT, wait_s=wait_s or 0)
 
 
-def _types(text: str) -> list[str]:
+def _types(text: str, *, known: Sequence[str]) -> list[str]:
     if len(text) > TYPES_LENGTH_MAX:
         raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters, but has {len(text)}.")
     words = text.split(",")
     found: set[str] = set()
     for place, word in enumerate(words):
-        meant = types_like(word)
+        meant = types_like(word, known)
         if not meant:
             rule = "must be types with commas between them, * for any part of one"
-            raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(TYPES)}.")
+            raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(known)}.")
         if word in words[:place]:
             raise ParameterFault(f"must have each type once, but has {shown(word)} twice.")
         found.update(meant)
-    return [kind for kind in TYPES if kind in found]
+    return [kind for kind in known if kind in found]
 
 
 def parse_statement_request(query: Query) -> tuple[date, date]:

@@ -10,14 +10,15 @@ from app.batches import payloads, schedule
 from app.batches import read as batches
 from app.batches.read import ISSUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
-from app.console import files, found_files, outcomes
+from app.console import files, outcomes
 from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
+from app.console.found_files import found_file
 from app.console.list_queries import asked_of, is_searched
 from app.console.search_forms import BatchSearch
 from app.console.slow_work import searches
-from app.errors import InvalidRequest, NotFound
+from app.errors import NotFound
 from app.members import members
 from app.pages import batch_pages
 from app.pages.filters import Page
@@ -58,12 +59,7 @@ def list_batches() -> str:
 
 @pages.get("/batches.csv")
 def batches_file() -> Response:
-    with transaction() as connection:
-        form = BatchSearch(request.args, [])
-        asked = asked_of("batches", calling_member(connection), form)
-    if form.errors:
-        raise InvalidRequest(form.errors)
-    return found_files.of_batches(asked.filters)
+    return found_file("batches", BatchSearch(request.args, []))
 
 
 @pages.get("/batches/<int:batch_id>")

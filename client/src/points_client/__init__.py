@@ -18,6 +18,13 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.platform_results import (
+    Action,
+    ActionAuthor,
+    ActionOrganization,
+    Entry,
+    IssuingOrganization,
+    Key,
+    NewKey,
     NewMember,
     PlatformOrganization,
     PlatformUser,
@@ -46,6 +53,9 @@ from points_client.statement_results import Statement, StatementDay, StatementTo
 
 __all__ = [
     "RETRIED",
+    "Action",
+    "ActionAuthor",
+    "ActionOrganization",
     "AlikeBatch",
     "AsyncConsumer",
     "AsyncPlatformPoints",
@@ -56,11 +66,15 @@ __all__ = [
     "Counts",
     "DeliveredEvent",
     "Delivery",
+    "Entry",
     "Event",
     "EventPage",
     "Invalid",
     "InvalidSignature",
+    "IssuingOrganization",
     "Item",
+    "Key",
+    "NewKey",
     "NewMember",
     "NoAnswer",
     "NotAccepted",

@@ -14,6 +14,10 @@ from app.values.timestamps import TIMESTAMP_FORM
 
 # `held_until` is later with each call, and later than that of any send.
 _DAYS_AHEAD = {"send_at": 1, "held_until": 3_649}
+# Whole numbers, which a schema takes as 10.0 too.
+_INTEGERS = ("amount", "hold_days", "batch", "balance", "sandbox_balance", "held_days", "low_balance")
+# Addresses that nobody has yet.
+_ADDRESSES = (f"tried-{number}@example.com" for number in itertools.count())
 # The clock of the sandbox goes forwards with each call, but so little that no time of another call is past by it.
 _CLOCK_AHEAD_S = itertools.count(1)
 
@@ -59,14 +63,18 @@ def _mend_body(body: dict[str, Any]) -> None:
     # JSON Schema counts `10.0` among the integers; the contract does not.
     for part in (body, *(body.get("items") or ())):
         for name, value in part.items():
-            if name in ("amount", "hold_days", "batch") and isinstance(value, float) and value.is_integer():
+            if name in _INTEGERS and isinstance(value, float) and value.is_integer():
                 part[name] = int(value)
     for name, days_ahead in _DAYS_AHEAD.items():  # Any moment of the right form, however far it lies.
         if body.get(name):
             body[name] = (datetime.now(UTC) + timedelta(days=days_ahead)).isoformat()
     # Any URL, but the service calls none that the operator does not allow, and nobody listens there. Texts of the right
     # form that name no type. An event that has not been passed.
-    possible = {"url": "http://127.0.0.1:1024/", "types": ["*"], "from_sequence": 1}
+    possible = {"url": "http://127.0.0.1:1024/", "types": ["*"], "from_sequence": 1, "role": "viewer"}
+    # An address of the right form that is none, and a name with characters that cannot be seen.
+    possible |= {"email": next(_ADDRESSES)}
+    if isinstance(name := body.get("name"), str) and not name.isprintable():
+        body["name"] = "Name"
     body |= {name: value for name, value in possible.items() if name in body}
     body.pop("expect", None)  # What agrees with the rest of the body.
     for place, item in enumerate(body.get("items") or ()):

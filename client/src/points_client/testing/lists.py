@@ -14,6 +14,8 @@ _KNOWN = {
     "transactions": (*_OF_BOTH, "reference", "state", "user"),
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
+    "users": ("limit", "cursor", "email", "external_id"),
+    "organizations": ("limit", "cursor"),
 }
 _STATUSES = ("scheduled", "queued", "issued", "refused", "cancelled")
 _STATES = ("credited", "held", "unpaid", "reversed", "returned")
@@ -81,7 +83,7 @@ def _is_like(row: Mapping[str, Any], field: str, value: str) -> bool:
     return bool(row[field] == (value.lower() == "true" if field in ("debited", "credited", "allocated") else value))
 
 
-_IS_LIKE = {"transactions": _is_like, "batches": _is_like, "requests": _is_like_call}
+_IS_LIKE = {"transactions": _is_like, "batches": _is_like, "requests": _is_like_call, "users": _is_like}
 
 
 def _fault_of(name: str, field: str, value: str) -> str | None:
@@ -110,6 +112,7 @@ def _fault(field: str, value: str) -> str | None:
         "idempotency_key": re.compile(r"[!-~]{1,255}"),
         "label": re.compile(r"[^\0]{1,255}"),
         "reference": re.compile(r"[!-~]{1,128}"),
+        "external_id": re.compile(r"[!-~]{1,128}"),
         "request_id": re.compile(r"(?!.*pts_)[A-Za-z0-9._:/+=-]{1,128}"),
     }.get(field)
     if plain is not None and not plain.fullmatch(value):

@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx
 
-from points_client.testing.books import Books, Refusal
+from points_client.testing.accounts import Refusal
+from points_client.testing.books import Books
 from points_client.testing.fields import Faults, NotInFake, unknown
 from points_client.testing.lists import shown
 
