@@ -27,6 +27,7 @@ SCOPES_OF_CALLS: dict[str, tuple[str, ...]] = {
     "GET /v1/reversals/{id}": (READ, REVERSE),
     "GET /v1/events": (READ,),
     "GET /v1/requests": (READ,),
+    "GET /v1/statement": (READ,),
     "GET /v1/organization": (),
     "POST /v1/webhooks": (WEBHOOKS,),
     "GET /v1/webhooks": (WEBHOOKS,),

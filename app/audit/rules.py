@@ -7,6 +7,7 @@ from app.audit.key_rules import KEY_RULES
 from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
+from app.audit.statement_rules import STATEMENT_RULES
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
@@ -223,5 +224,6 @@ RULES = (
     | PLATFORM_RULES
     | RETURN_RULES
     | ANSWER_RULES
+    | STATEMENT_RULES
     | KEY_RULES
 )

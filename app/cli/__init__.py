@@ -24,6 +24,7 @@ _COMMANDS = {
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "events": ("app.cli.events", "Follow what happens."),
+    "statement": ("app.cli.statement", "Show what moved a balance in a month, day by day."),
     "export": ("app.cli.export", "Write all transactions, batches or reversals of an organization."),
     "actions": ("app.cli.actions", "Show who did what, newest first."),
     "audit": ("app.cli.audit", "Check that the books balance."),

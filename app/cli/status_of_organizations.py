@@ -1,13 +1,13 @@
 """`points status --organizations`: the balance of each, whether it is low, and what was issued lately."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from app import organizations
-from app.ledger.issued import issued_by_day
+from app.statement.read import statement_of, today_of
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns
@@ -29,11 +29,13 @@ _COLUMNS: "Columns" = {
 
 def look_at_organizations(connection: Connection) -> dict[str, Any]:
     """Return the organizations with their live figures, those with a low balance first; and whether there are more."""
-    today = datetime.now(UTC).date()
     found = organizations.find_lowest(connection, at_most=_SHOWN_MAX + 1)
     shown = []
     for one in found[:_SHOWN_MAX]:
-        by_day = issued_by_day(connection, one.id, sandbox=False, first=today - timedelta(days=_DAYS - 1), last=today)
+        today = today_of(connection, one.id, sandbox=False)
+        first = today - timedelta(days=_DAYS - 1)
+        lines = statement_of(connection, one.id, sandbox=False, first=first, last=today).days
+        by_day = {day: line.debited for day, line in lines.items()}
         shown.append(
             {
                 "id": one.id,

@@ -32,6 +32,7 @@ from app.console.views import (
     send_cost,
     sign_in,
     sign_out,
+    statement,
     static,
     take_back,
     transactions,
@@ -43,7 +44,7 @@ from app.console.views import (
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
     *(send, send_again, send_cost, outcome, lists, batches, approval, cancel, hold_longer, move, take_back, reversals),
-    *(transactions, requests),
+    *(transactions, requests, statement),
 )
 
 Handler = Callable[[Any], Response]

@@ -38,6 +38,7 @@ NAVIGATION = (
         Entry(endpoint="console.list_transactions", words="Transactions"),
         Entry(endpoint="console.held", words="Held"),
         Entry(endpoint="console.list_reversals", words="Reversals"),
+        Entry(endpoint="console.statement", words="Statement"),
     ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN, of_both_modes=True),

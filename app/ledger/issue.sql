@@ -135,8 +135,11 @@ WITH RECURSIVE organization AS MATERIALIZED (
     SET balance = balance - d.live, sandbox_balance = sandbox_balance - d.sandbox,
         held_points = held_points + d.live - c.live, held_count = held_count + d.live_count - c.live_count,
         sandbox_held_points = sandbox_held_points + d.sandbox - c.sandbox,
-        sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count
-    FROM (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
+        sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count,
+        counted_until = still_counted_until(o.counted_until, n.live),
+        sandbox_counted_until = still_counted_until(o.sandbox_counted_until, n.sandbox)
+    FROM (SELECT now AS live, now + sandbox_ahead AS sandbox FROM organization) n,
+         (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
                  coalesce(sum(debited_amount) FILTER (WHERE sandbox), 0)::bigint AS sandbox,
                  coalesce(sum(debited_count) FILTER (WHERE NOT sandbox), 0) AS live_count,
                  coalesce(sum(debited_count) FILTER (WHERE sandbox), 0) AS sandbox_count
@@ -148,7 +151,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
           FROM credits
           CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = credits.batch_id LIMIT 1) b
           WHERE credited > 0) c
-    WHERE o.id = %(organization_id)s::bigint AND d.live_count + d.sandbox_count > 0
+    WHERE o.id = %(organization_id)s::bigint
+      AND (d.live_count + d.sandbox_count > 0 OR n.live < o.counted_until OR n.sandbox < o.sandbox_counted_until)
 ), events AS (
     -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data, created_at)

@@ -148,8 +148,9 @@ def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, i
 
 def _write(connection: Connection, names: Mapping[str, Any], *, balance: int, amount: int, sandbox: bool) -> Refill:
     """Book a refill by its `names`: the organization's `id`, the reference and the idempotency key."""
-    connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": names["id"], "balance": balance})
     row = connection.execute(_WRITE, {**names, "sandbox": sandbox, "amount": amount, "balance": balance}).one()
+    at = {"id": names["id"], "balance": balance, "created_at": row.created_at}
+    connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, at)
     more = {"amount": amount, "reference": names["reference"]}
     log.write_of_organization(connection, log.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
     return Refill._make(row)
@@ -165,7 +166,11 @@ _WRITE = text(f"""
             time_of(CAST(:id AS bigint), CAST(:sandbox AS boolean)))
     RETURNING {REFILL}
 """)
-_SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
-_SET_SANDBOX = text(
-    "UPDATE organizations SET sandbox_balance = :balance, sandbox_last_refill = :balance WHERE id = :id"
+_SET_LIVE, _SET_SANDBOX = (
+    text(f"""
+    UPDATE organizations SET {mode}balance = :balance, {mode}last_refill = :balance,
+                             {mode}counted_until = still_counted_until({mode}counted_until, :created_at)
+    WHERE id = :id
+""")
+    for mode in ("", "sandbox_")
 )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.errors import InvalidAddress
@@ -24,9 +24,11 @@ FORMS = {
     "request_id": f"^{REQUEST_ID}$",
     "author": r"^((member|platform_key)(:[1-9][0-9]{0,18})?|operator(:[!-~]{1,100})?)$",
     "status of an answer": r"^[2-5]([0-9]{2}|xx)$",
+    "day": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
 
 _STATUS_OF_ANSWER = re.compile(FORMS["status of an answer"])
+_DAY = re.compile(FORMS["day"])
 _AUTHOR = re.compile(FORMS["author"])
 _DIGITS = re.compile(r"[0-9]{1,19}")
 NO_CURSOR = "must be the next_cursor of an earlier answer"
@@ -79,6 +81,16 @@ def _moment(text: str, *, round_up: bool) -> datetime:
     except ValueError as error:
         hint = " A + before a zone is written %2B." if " " in text else ""
         raise ParameterFault(f"{error}{hint}") from None
+
+
+def day(text: str) -> date:
+    fault = ParameterFault(f"must be a day of the calendar, such as 2026-01-31, but is {shown(text)}.")
+    if not _DAY.fullmatch(text):  # Python reads other forms too, such as that of a week.
+        raise fault
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise fault from None
 
 
 def flag(text: str) -> bool:

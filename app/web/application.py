@@ -34,6 +34,7 @@ from app.api.views import (
     sandbox,
     send,
     sent_before,
+    statement,
     transactions,
     verify,
     webhook_actions,
@@ -86,7 +87,7 @@ def create_app() -> Flask:
             events,
         ),
         *(webhooks, webhook_actions, webhook_deliveries),
-        *(requests, organization, sandbox),
+        *(requests, organization, statement, sandbox),
         *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),
         *(platform_members, platform_actions, platform_events),
     )

@@ -13,6 +13,10 @@
 -- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
 -- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
 --
+-- All that moved the balance before `counted_until` is in `daily_sums` (and of the sandbox before
+-- `sandbox_counted_until`). Who stamps a row with an earlier moment, because a clock went back, puts it back to the
+-- start of that day.
+--
 -- Every drain updates this row; free space in its page keeps the updates out of the index.
 CREATE TABLE organizations (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
@@ -39,6 +43,8 @@ CREATE TABLE organizations (
     held_count bigint NOT NULL DEFAULT 0,
     sandbox_held_points numeric NOT NULL DEFAULT 0,
     sandbox_held_count bigint NOT NULL DEFAULT 0,
+    counted_until timestamptz NOT NULL DEFAULT '-infinity',
+    sandbox_counted_until timestamptz NOT NULL DEFAULT '-infinity',
     CONSTRAINT ck_organizations_held_not_negative CHECK (
         least(held_points, held_count, sandbox_held_points, sandbox_held_count) >= 0)
 ) WITH (fillfactor = 50);
@@ -50,6 +56,12 @@ CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timesta
     SELECT clock_timestamp() + CASE WHEN $2 THEN (SELECT sandbox_ahead FROM organizations WHERE id = $1)
                                     ELSE interval '0' END
 $$;
+
+-- Until when an organization's days stay counted when something is stamped with this moment: as before, unless it is
+-- earlier, since a clock went back.
+CREATE FUNCTION still_counted_until(counted_until timestamptz, stamped timestamptz) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE
+AS 'SELECT CASE WHEN $2 < $1 THEN date_trunc(''day'', $2, ''UTC'') ELSE $1 END';
 
 -- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
 -- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
@@ -616,7 +628,7 @@ CREATE INDEX ix_reversals_idempotency_age ON reversals (created_at) WHERE idempo
 -- Queued reversals, in order. Each drain looks here, and the index is nearly always empty.
 CREATE INDEX ix_reversals_queued ON reversals (organization_id, id) WHERE status = 'queued';
 CREATE INDEX ix_reversals_created ON reversals (organization_id, sandbox, created_at, id);
--- What was taken back of late, and the balance then (app/ledger/issued.py).
+-- What was taken back on a day (app/statement).
 CREATE INDEX ix_reversals_done ON reversals (organization_id, sandbox, done_at, id) INCLUDE (reversed_amount)
     WHERE done_at IS NOT NULL;
 -- The reversals of a batch, whether it was asked for whole or by some of its transactions.
@@ -640,6 +652,25 @@ CREATE TABLE reversal_entries (
     CONSTRAINT pk_reversal_entries PRIMARY KEY (reversal_id, position),
     CONSTRAINT ck_reversal_entries_reversed_unless_a_code CHECK (
         reversed >= 0 AND (code IS NULL OR reversed = 0))
+);
+
+-- What moved an organization's balance in one mode on each day in UTC, for its statement. A day on which nothing did has
+-- no row. A row counts what was before the organization's `counted_until`; one that begins then or later is void, and
+-- the next count deletes it. It is counted under the lock of the organization's row (app/statement/counting.py).
+CREATE TABLE daily_sums (
+    organization_id bigint NOT NULL,
+    day date NOT NULL,
+    sandbox boolean NOT NULL,
+    refilled numeric NOT NULL,
+    debited numeric NOT NULL,
+    reversed numeric NOT NULL,
+    returned numeric NOT NULL,
+    batches bigint NOT NULL,
+    transactions bigint NOT NULL,
+    unpaid bigint NOT NULL,
+    CONSTRAINT pk_daily_sums PRIMARY KEY (organization_id, sandbox, day),
+    CONSTRAINT ck_daily_sums_not_negative CHECK (
+        least(debited, reversed, returned, batches, transactions, unpaid) >= 0 AND unpaid <= transactions)
 );
 
 -- An event as written with the change that it reports. The sequencer numbers it and moves it to `events`. It names the

@@ -30,6 +30,7 @@ _PAGES = {
     "/transactions?email=example": "Transactions",
     "/batches?label=may": "Batches",
     "/reversals": "Reversals",
+    "/statement": "Statement",
     "/requests": "Requests",
     "/keys": "Keys",
     "/webhooks": "Webhooks",

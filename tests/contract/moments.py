@@ -30,8 +30,9 @@ def let_days_pass(service: Service, days: int, *batch_ids: int) -> None:
             update = sql.SQL("UPDATE {} SET {} WHERE {} = ANY(%(ids)s)")
             connection.execute(update.format(name, changes, sql.Identifier(its_id)), past)
             connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
-        # What the audit holds against these moments: the digests, and the events of claims.
+        # What the audit holds against these moments: the digests, the days that are counted, and the events of claims.
         connection.execute(_DIGESTED, past)
+        connection.execute(_COUNTED_AGAIN)
         connection.execute("ALTER TABLE events DISABLE TRIGGER USER")
         connection.execute(_CLAIMS_TOLD, past)
         connection.execute("ALTER TABLE events ENABLE TRIGGER USER")
@@ -46,6 +47,7 @@ _DIGESTED = """
         rejection_reason) AS text), 'UTF8'))
     WHERE id = ANY(%(ids)s)
 """
+_COUNTED_AGAIN = "UPDATE organizations SET counted_until = '-infinity', sandbox_counted_until = '-infinity'"
 # A transaction's id is 131,072 times its batch's, and its position.
 _CLAIMS_TOLD = """
     UPDATE events SET created_at = created_at - CAST(%(past)s AS interval)

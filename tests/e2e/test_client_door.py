@@ -105,6 +105,24 @@ def test_transactions_of_a_user_are_found_and_the_sandbox_is_reset(points: Point
     assert points.reset_sandbox().balance == 1_000
 
 
+def test_a_statement_tells_what_moved_the_balance_on_each_day(points: Points) -> None:
+    sent = points.send(recipients=[address(), address()], amount=400)
+    points.reverse(batch=sent.batch_id, reason="mistake", amount=100)
+    points.send(recipients=[address()], amount=5_000)
+    today = datetime.now(UTC).date()
+    found = points.statement(from_=today - timedelta(days=2), to=today)
+    assert (found.from_, found.to) == (today - timedelta(days=2), today)
+    assert [day.date for day in found.days] == [today - timedelta(days=number) for number in (2, 1, 0)]
+    total = found.total
+    assert (total.opening_balance, total.refilled, total.debited, total.reversed, total.returned) == (
+        *(0, 1_000, 800, 200, 0),
+    )
+    assert (total.closing_balance, total.batches, total.transactions, total.unpaid) == (400, 2, 3, 1)
+    with pytest.raises(Invalid) as invalid:
+        points.statement(from_="2026-01-01", to="2026-13-01")
+    assert set(invalid.value.errors) == {"to"}
+
+
 def test_what_is_held_is_extended(points: Points) -> None:
     sent = points.send(recipients=[address()], amount=5, hold_days=1)
     [held] = sent.transactions

@@ -49,6 +49,7 @@ CLAIMED = "no claim is later than held_until"
 DAYS = "points are held for the days asked for, or longer if extended"
 RETURNED = "returned points were held until held_until, and went back once"
 LOOKED_AT = "a return looks at each batch when its held points end"
+COUNTED = "what is counted of a day is what the books have of it"
 
 _UNDEBITED = "UPDATE transactions SET debited = false, credited = false, user_id = NULL"
 
@@ -399,6 +400,14 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             books.DIGEST_BATCHES,
             "UPDATE user_entries SET created_at = created_at - interval '1 hour' WHERE transaction_id = 131072",
             _a_user_of_an_hour_ago(BOB),
+        ],
+    ),
+    (
+        "a day that was counted, but was not",
+        {(COUNTED, "organization 1, live, 2020-01-01")},
+        [
+            "INSERT INTO daily_sums VALUES (1, '2020-01-01', false, 5, 0, 0, 0, 0, 0, 0)",
+            "UPDATE organizations SET counted_until = '2020-06-01Z' WHERE id = 1",
         ],
     ),
     (

@@ -22,6 +22,7 @@ _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
 _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
 _DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
+_DAY = "INSERT INTO daily_sums"
 _REQUEST = "INSERT INTO api_requests (organization_id, sandbox, api_key_id, created_at, request_id, method, status, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 _KEY_DAY = "INSERT INTO key_days (api_key_id, day, daily_limit, used)"
@@ -363,6 +364,9 @@ REFUSED = [
         f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
     ),
     ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
+    ("ck_daily_sums_not_negative", f"{_DAY} VALUES (1, '2026-01-31', false, 0, -1, 0, 0, 0, 0, 0)"),
+    ("ck_daily_sums_not_negative", f"{_DAY} VALUES (1, '2026-01-31', false, 0, 0, 0, 0, 1, 1, 2)"),
+    ("pk_daily_sums", f"{_DAY} SELECT 1, '2026-01-31', false, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 2)"),
     ("ck_api_requests_status_of_an_answer", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 100, 1)"),
     ("ck_api_requests_ms_not_negative", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 200, -1)"),
     ("ck_api_requests_request_id_length", f"{_REQUEST} VALUES (1, false, 1, now(), '', 'GET', 200, 1)"),

@@ -38,6 +38,7 @@ ACTIONS = {
         "app.console.views.activity",
     ),
     "app.pages.request_pages:page": ("app.api.views.requests", "app.console.views.requests"),
+    "app.statement.read:statement_of": ("app.api.views.statement", "app.console.views.statement", "app.cli.statement"),
     **{
         f"app.api_keys:{action}": ("app.cli.keys", "app.console.views.keys", "app.api.views.platform_organization_keys")
         for action in ("create", "revoke")

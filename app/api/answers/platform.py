@@ -3,15 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
-import orjson
-
+from app.api.answers.sums import exact_sum
 from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
 from app.pages.action_pages import ActionRow
 from app.pages.entry_pages import EntryRow
-from app.settings import INT64_MAX
 from app.users import RegisteredUser
 from app.values.timestamps import timestamp
 
@@ -24,14 +22,14 @@ def user_payload(user: RegisteredUser) -> dict[str, Any]:
         "first_name": user.first_name,
         "last_name": user.last_name,
         "external_id": user.external_id,
-        "balance": _sum(user.balance),
+        "balance": exact_sum(user.balance),
         "created_at": timestamp(user.created_at),
     }
 
 
 def claimed_payload(claimed: Claimed) -> dict[str, Any]:
     """What was held for an address and is credited now."""
-    return {"transactions": claimed.transactions, "amount": _sum(claimed.points)}
+    return {"transactions": claimed.transactions, "amount": exact_sum(claimed.points)}
 
 
 def outcome_payload(outcome: Outcome) -> dict[str, Any]:
@@ -73,8 +71,3 @@ def key_payload(key: StoredKey) -> dict[str, Any]:
     """A key of an organization, by its first characters."""
     moments = {name: getattr(key, name) for name in ("created_at", "last_used_at", "revoked_at")}
     return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()} | key.bounds.payload()
-
-
-def _sum(points: int) -> int | orjson.Fragment:
-    """Return a sum over many organizations as JSON has it: it may have more than 64 bits."""
-    return points if points <= INT64_MAX else orjson.Fragment(str(points))

@@ -188,6 +188,14 @@ PARAMETERS["page of requests"] = [
         _TEXT | {"pattern": FORMS["status of an answer"]},
     ),
 ]
+_DAY = _TEXT | {"format": "date", "pattern": FORMS["day"]}
+PARAMETERS["days of a statement"] = [
+    _parameter("query", "from", "The first day, in UTC.", _DAY, example="2026-01-01") | {"required": True},
+    _parameter(
+        "query", "to", "The last day: today or earlier, and at most 366 days in all.", _DAY, example="2026-01-31"
+    )
+    | {"required": True},
+]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next page with the same filters, and is null
 at the end. A page may hold fewer rows, even none, and still have a next page, because it looks at no more than

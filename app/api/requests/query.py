@@ -1,14 +1,15 @@
-"""The query of the request: its parameters, each with all its values; and that of the calls that read a log."""
+"""The query of the request: its parameters, each with all its values; and those of the logs and of the statement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from urllib.parse import parse_qs
 
 from flask import request
 
 from app.events.log import TYPES, types_like
-from app.pages.parameters import LIMIT_DEFAULT, ParameterFault, integer_of, limit_of
+from app.pages.parameters import LIMIT_DEFAULT, ParameterFault, day, integer_of, limit_of
 from app.pages.queries import Query, read_parameter
 from app.settings import INT64_MAX
 from app.values.texts import in_utf8, shown
@@ -84,3 +85,21 @@ def _types(text: str, *, known: Sequence[str]) -> list[str]:
             raise ParameterFault(f"must have each type once, but has {shown(word)} twice.")
         found.update(meant)
     return [kind for kind in known if kind in found]
+
+
+def parse_statement_request(query: Query) -> tuple[date, date]:
+    """Read the query of a statement: its first and its last day.
+
+    Raises:
+        InvalidRequest: with every fault of the query, each under its parameter.
+    """
+    faults = FaultsFound()
+    faults.add_unknown("parameter", query, ("from", "to"), whole="query")
+    first, last = (read_parameter(query, name, day, faults) for name in ("from", "to"))
+    for name in ("from", "to"):
+        if name not in query:
+            faults.add(name, f"The {name} parameter is required.")
+    faults.raise_if_any()
+    assert first is not None, "what is given and has no fault was read"
+    assert last is not None, "the same"
+    return first, last

@@ -50,6 +50,7 @@ from points_client.results import (
 )
 from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
 from points_client.signatures import verify_webhook
+from points_client.statement_results import Statement, StatementDay, StatementTotal
 
 __all__ = [
     "RETRIED",
@@ -98,6 +99,9 @@ __all__ = [
     "Scheduled",
     "Sent",
     "SentBefore",
+    "Statement",
+    "StatementDay",
+    "StatementTotal",
     "Transaction",
     "User",
     "Verified",

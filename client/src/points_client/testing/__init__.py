@@ -1,9 +1,9 @@
 """`FakePoints`: a Points Issuing Service in memory, for your own tests.
 
-It answers verify, sent-before, send, batches, transactions, requests, the organization and the calls of the sandbox as
-the service does, replays by the idempotency key, knows the reserved recipients, and fails on request. To the platform
-it answers the calls about users, who claim what is held for them, and about organizations and refills. **It never
-guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
+It answers verify, sent-before, send, batches, transactions, requests, the organization, its statement and the calls of
+the sandbox as the service does, replays by the idempotency key, knows the reserved recipients, and fails on request. To
+the platform it answers the calls about users, who claim what is held for them, and about organizations and refills.
+**It never guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
 """
 
 import re
@@ -24,6 +24,7 @@ from points_client.testing.lists import Asked, asked_for
 from points_client.testing.platform import Platform
 from points_client.testing.request_log import RequestLog
 from points_client.testing.sent_before import sent_before
+from points_client.testing.statement import statement
 
 __all__ = ["KEY", "LIVE_KEY", "PLATFORM_KEY", "URL", "FakePoints", "NotInFake"]
 
@@ -119,6 +120,7 @@ class FakePoints(httpx.MockTransport):
             ("POST", "/v1/points/sent-before"): self._sent_before,
             ("POST", "/v1/points/send"): self._send,
             ("GET", "/v1/organization"): self._organization,
+            ("GET", "/v1/statement"): self._statement,
             ("POST", "/v1/sandbox/reset"): self._reset,
             ("POST", "/v1/sandbox/clock"): self._clock,
             ("POST", "/v1/sandbox/users"): self._register,
@@ -132,7 +134,7 @@ class FakePoints(httpx.MockTransport):
             raise NotInFake(f"{request.method} {path}")
         if "Points-Rehearse" in request.headers:
             raise NotInFake("the header Points-Rehearse")
-        if request.url.query and call != self._list:
+        if request.url.query and call not in (self._list, self._statement):
             raise NotInFake("parameters of this call")
         return call(request)
 
@@ -192,6 +194,10 @@ class FakePoints(httpx.MockTransport):
     def _organization(self, _request: httpx.Request) -> httpx.Response:
         scheduled = {"batches": 0, "amount": 0, "next_at": None}
         return envelope(200, data=self._books.organization(), additional={"scheduled": scheduled})
+
+    def _statement(self, request: httpx.Request) -> httpx.Response:
+        self._look()
+        return envelope(200, data=statement(self._books, request.url.params))
 
     def _one(self, request: httpx.Request) -> httpx.Response:
         self._look()

@@ -26,6 +26,7 @@ class Books:
         self.batches: dict[int, dict[str, Any]] = {}
         self._bodies: dict[int, Mapping[str, Any]] = {}
         self._start, self._refilled, self._made_at = balance, balance, said(self.now())
+        self.refills = [(self._made_at, balance)]
         self.accounts = Accounts(users, self._made_at)
         self._issued: dict[int, list[dict[str, Any]]] = {}
         self.lock = RLock()
@@ -37,9 +38,10 @@ class Books:
         """Put balance and clock back; users and batches stay."""
         with self.lock:
             self.issue_all()
-            if self.balance != self._start:
-                self.balance = self._refilled = self._start
             self.ahead = timedelta()
+            if self.balance != self._start:
+                self.refills.append((said(self.now()), self._start - self.balance))
+                self.balance = self._refilled = self._start
 
     def claim(self, email: str) -> dict[str, Any]:
         """Credit what is held for an address to who is paid there, and return what that was."""
@@ -65,6 +67,7 @@ class Books:
         """Put points into the balance, and return it."""
         with self.lock:
             self.issue_all()
+            self.refills.append((said(self.now()), amount))
             self.balance = self._refilled = self.balance + amount
             return self.balance
 
