@@ -66,14 +66,19 @@ def keys() -> None:
     help="What the key may do; give it several times for several [default: everything].",
 )
 @click.option(
-    "--expires", type=_End(), help="The key works until the end of this day in UTC (2026-12-31), or until a time."
+    "--expires",
+    "expires_at",
+    type=_End(),
+    help="The key works until the end of this day in UTC (2026-12-31), or until a time.",
 )
 @click.option("--batch-limit", type=_POINTS, help="The most points that it may send in one batch.")
 @click.option("--daily-limit", type=_POINTS, help="The most points that it may send on one day in UTC.")
 @operator_command
-def create(organization_id: int, development: bool, name: str | None, scopes: tuple[str, ...], **limits: Any) -> Answer:
+def create(
+    organization_id: int, development: bool, name: str | None, scopes: tuple[str, ...] = (), **limits: Any
+) -> Answer:
     """Make an API key. It is shown once. What bounds it is set now for good."""
-    bounds = Bounds(in_order(scopes), limits["expires"], limits["batch_limit"], limits["daily_limit"])
+    bounds = Bounds(in_order(scopes), **limits)
     with transaction(by=by_operator()) as connection:
         api_key_id, key = api_keys.create(connection, organization_id, sandbox=development, name=name, bounds=bounds)
         name = api_keys.names_of(connection, [api_key_id])[api_key_id]
