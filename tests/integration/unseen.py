@@ -9,7 +9,7 @@ from tests.integration.breaks import ANN
 # The trigger, what is wrong, and the statements that make it so.
 UNSEEN: list[tuple[str, str, list[str]]] = [
     (
-        "batches_accepted_once",
+        "batches_addresses_only_erased",
         "the keys of a batch and of its transactions, changed together",
         [
             "UPDATE batches SET email_keys = ARRAY['ann@example.com', 'eve@example.com'] WHERE id = 1",
