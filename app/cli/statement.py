@@ -24,20 +24,21 @@ _COLUMNS = {name.replace("_", " ").capitalize(): name for name in HEADING}
 @click.option("--csv", "as_csv", is_flag=True, help="Print the days as CSV.")
 @operator_command
 def statement(organization_id: int, month: str | None, sandbox: bool, as_csv: bool) -> Answer:
-    """Show what moved an organization's balance in a month: a line for each day in UTC, and their total.
+    """Show what moved a balance in a month, day by day.
 
-    A batch counts on the day on which it was issued, a reversal on that on which it was done. Each day opens
-    with the balance at which the day before closed.
+    Days are in UTC, and the last line is their total. A batch counts on the day on which it was issued, a reversal on
+    that on which it was done. Each day opens with the balance at which the day before closed.
     """
     with transaction() as connection:
-        name = organizations.get(connection, organization_id, sandbox=sandbox).name
-        days = month_of(month, today_of(connection, organization_id, sandbox=sandbox))
+        organization = organizations.get(connection, organization_id, sandbox=sandbox)
+        today = today_of(connection, organization_id, sandbox=sandbox)
+        days = month_of(month, today, began=organization.created_at.date())
         found = statement_of(connection, organization_id, sandbox=sandbox, first=days.first, last=days.last)
     document = {"organization_id": organization_id, "sandbox": sandbox, **found.payload()}
     if as_csv:
         return Answer(document, sentence=_csv(found))
     sentence = (
-        f"{name}, {'sandbox' if sandbox else 'live'}, {days.name}: the balance was"
+        f"{organization.name}, {'sandbox' if sandbox else 'live'}, {days.name}: the balance was"
         f" {points(found.total.opening_balance)}, and then {points(found.total.closing_balance)} points."
     )
     rows = [*document["days"], {"date": "total", **document["total"]}]

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from wtforms import Field, Form, RadioField, SelectMultipleField
 
+from app.batches.read import AWAITING_APPROVAL
+
 
 class Fault(NamedTuple):
     """One line of the summary: the sentence, and the id of the control to mend; None: no single one."""
@@ -25,6 +27,7 @@ def faults_of(forms: Sequence[Form]) -> list[Fault]:
 
 def in_words(sentence: str, name: str, label: str) -> str:
     """Return a sentence of the interface about its field `name` for a person, who sees the label in its place."""
+    sentence = sentence.replace(AWAITING_APPROVAL, AWAITING_APPROVAL.replace("_", " "))
     for begin in (f"The {name} field ", f"The {name} parameter ", f"The {name} "):
         if sentence.startswith(begin):
             return f"{subject(label)} {sentence.removeprefix(begin)}"

@@ -14,7 +14,7 @@ from app.errors import NotFound
 from app.exports.columns import BATCHES, ISSUED_AT, REVERSALS, SENDER, TRANSACTIONS
 from app.pages import addresses, batch_pages, far
 from app.pages.filters import CursorPosition, Filters
-from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, INDEX_ORDER_ONLY
+from app.pages.statements import COLUMNS_OF_TRANSACTION, FROM_BATCHES, INDEX_ORDER_ONLY
 from app.reversals.read import COLUMNS as REVERSAL
 from app.values.ids import POSITIONS, batch_and_position, require_id
 
@@ -111,8 +111,10 @@ class Source:
         if self.kind == BATCHES:
             flags = "true" if self.filters.email_key is not None else batch_pages.flags(self.filters)
             matches = " AND ".join([flags, *self.filters.batch_conditions()])
-            return f"FROM (SELECT {BATCH}, {SENDER} FROM batches WHERE {heads}) looked_at WHERE {matches}"
-        batches = f"SELECT {BATCH}, {SENDER}, {ISSUED_AT} FROM batches WHERE {heads} AND {far.of_batch(self.filters)}"
+            return f"FROM (SELECT {FROM_BATCHES}, {SENDER} FROM batches WHERE {heads}) looked_at WHERE {matches}"
+        batches = (
+            f"SELECT {FROM_BATCHES}, {SENDER}, {ISSUED_AT} FROM batches WHERE {heads} AND {far.of_batch(self.filters)}"
+        )
         rows = far.transactions_of_batch(self.filters, None, is_bounded=False)
         return f"""
             FROM ({batches} ORDER BY {moment}, id) b CROSS JOIN LATERAL ({rows} ORDER BY position OFFSET 0) t
@@ -151,7 +153,7 @@ def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
         conditions.append("(issued_at, id, position) > (:start_moment, :start_batch_id, :start_position)")
     return f"""
         FROM (SELECT batch_id, {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {" AND ".join(index)}) t
-        CROSS JOIN LATERAL (SELECT {BATCH}, {SENDER}, {ISSUED_AT} FROM batches WHERE id = t.batch_id LIMIT 1) b
+        CROSS JOIN LATERAL (SELECT {FROM_BATCHES}, {SENDER}, {ISSUED_AT} FROM batches WHERE id = t.batch_id LIMIT 1) b
         WHERE {" AND ".join(conditions)} ORDER BY issued_at, id, position LIMIT :rows
     """
 

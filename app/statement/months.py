@@ -19,7 +19,10 @@ class NoSuchMonth(PointsError):
 
 
 class Month(NamedTuple):
-    """A month that has begun, up to its last day or today. `before` and `after` name its neighbours, if they exist."""
+    """A month that has begun, up to its last day or today.
+
+    `before` and `after` name its neighbours: those in which the organization was there, and which have begun.
+    """
 
     first: date
     last: date
@@ -31,8 +34,8 @@ class Month(NamedTuple):
         return _name(self.first)
 
 
-def month_of(text: str | None, today: date) -> Month:
-    """Return a month by its name, such as 2026-01; None: the present one.
+def month_of(text: str | None, today: date, *, began: date) -> Month:
+    """Return a month by its name, such as 2026-01; None: the present one. The organization `began` on that day.
 
     Raises:
         NoSuchMonth: there is no such month, or it has not begun.
@@ -46,7 +49,7 @@ def month_of(text: str | None, today: date) -> Month:
     return Month(
         first,
         min(last, today),
-        before=None if first == date.min else _name(first - timedelta(days=1)),
+        before=None if first <= began else _name(first - timedelta(days=1)),
         after=None if last >= today else _name(last + timedelta(days=1)),
     )
 

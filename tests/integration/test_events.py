@@ -92,6 +92,7 @@ def test_an_issued_batch_is_told_as_it_was_whatever_happened_since() -> None:
         "idempotency_key": "order-1",
         "api_key_id": 1,
         "sender": None,
+        "approval": None,
         "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
         "created_at": None,
         "send_at": None,

@@ -340,15 +340,16 @@ def test_the_month_is_made_of_its_labels_and_senders_and_the_rest(monkeypatch: p
     assert (newest.labels, newest.points, newest.looked_at) == ([("label 11", 21), (None, 5)], 26, 3)
 
 
-def test_a_month_ends_today_and_names_its_neighbours() -> None:
-    today = date(2026, 3, 15)
-    assert month_of(None, today) == (date(2026, 3, 1), today, "2026-02", None)
-    assert month_of("2026-02", today) == (date(2026, 2, 1), date(2026, 2, 28), "2026-01", "2026-03")
-    assert month_of("2024-02", today).last == date(2024, 2, 29)
-    assert month_of("0001-01", today).before is None
+def test_a_month_ends_today_and_names_its_neighbours_since_the_organization_began() -> None:
+    today, began = date(2026, 3, 15), date(2024, 1, 31)
+    assert month_of(None, today, began=began) == (date(2026, 3, 1), today, "2026-02", None)
+    assert month_of("2026-02", today, began=began) == (date(2026, 2, 1), date(2026, 2, 28), "2026-01", "2026-03")
+    assert month_of("2024-02", today, began=began)[1:3] == (date(2024, 2, 29), "2024-01")
+    assert month_of("2024-01", today, began=began).before is None
+    assert month_of("0001-01", today, began=began).before is None
     for wrong in ("2026-04", "2026-13", "0000-01", "2026-3", "", "march"):
         with pytest.raises(PointsError, match="must be one up to 2026-03"):
-            month_of(wrong, today)
+            month_of(wrong, today, began=began)
 
 
 def test_a_statement_has_at_most_366_days_up_to_today() -> None:

@@ -2,7 +2,7 @@
 
 from flask import Response, render_template, request
 
-from app import api_keys
+from app import api_keys, organizations
 from app.console import chart, files
 from app.console.authors import Authors
 from app.console.blueprints import current_member, is_sandbox, pages
@@ -51,6 +51,8 @@ def statement_file(kind: str) -> Response:
 def _of_month() -> tuple[Month, Statement]:
     organization_id, sandbox = current_member().organization_id, is_sandbox()
     with single_statement() as connection:
-        month = month_of(request.args.get("month"), today_of(connection, organization_id, sandbox=sandbox))
+        began = organizations.get(connection, organization_id, sandbox=sandbox).created_at.date()
+        today = today_of(connection, organization_id, sandbox=sandbox)
+        month = month_of(request.args.get("month"), today, began=began)
         found = statement_of(connection, organization_id, sandbox=sandbox, first=month.first, last=month.last)
     return month, found
