@@ -1,5 +1,6 @@
 """What all tests share: an environment of their own, and the servers they start themselves."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from sqlalchemy.pool import Pool, QueuePool
 from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
@@ -22,7 +24,7 @@ from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.contract.postgresql import older_postgresql
-from tests.deadline import TIMEOUT_S
+from tests.deadline import TIMEOUT_S, comes_true
 from tests.service.inside import Service
 from tests.service.template import copy_to
 from tests.tables import EMPTY
@@ -42,6 +44,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 def forget_everything() -> None:
     """Drop what a process keeps for its life: settings, connections, the Redis client."""
     if connections._engine is not None:
+        _until_given_back(connections._engine.pool)
         connections._engine.dispose()
     discard_inherited_connections()
     settings.cache_clear()
@@ -51,6 +54,13 @@ def forget_everything() -> None:
     _left_alone_until.clear()
     process_redis._left_alone_until = 0.0
     clear_contextvars()
+
+
+def _until_given_back(pool: Pool) -> None:
+    """Wait until no thread of the last test reads any more: a dropped pool closes nothing that comes back."""
+    assert isinstance(pool, QueuePool)
+    if pool.checkedout() and not comes_true(lambda: pool.checkedout() == 0, within_s=2):
+        gc.collect()  # Of an answer that nobody has read to its end.
 
 
 @pytest.fixture(autouse=True)
