@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
@@ -83,6 +83,17 @@ _FORMS = st.builds(
     trailing=st.integers(0, 2),
     titles=st.lists(st.sampled_from(["Customers", "", "as of March", "2026"]), max_size=2),
 )
+_PLAIN = Form(
+    delimiter=",",
+    end="\n",
+    encoding="utf-8",
+    heading="email",
+    place=0,
+    before="",
+    quotes_all=False,
+    trailing=0,
+    titles=[],
+)
 
 
 def _heading(form: Form) -> list[str]:
@@ -130,6 +141,7 @@ _REFERENCES = st.one_of(st.just(""), st.text("Aa1-='", max_size=2))
 
 @_EFFORT
 @given(form=_FORMS, rows=st.lists(st.tuples(_EMAILS, _AMOUNTS, _REFERENCES), min_size=1, max_size=8))
+@example(form=_PLAIN, rows=[("ann@example.com", "1\x1f", "")])  # A blank for `str.strip`, but not for `int`.
 def test_each_line_is_paid_just_its_own_amount_or_is_named(
     front: PayingFront, tmp_path_factory: pytest.TempPathFactory, form: Form, rows: list[tuple[str, str, str]]
 ) -> None:
@@ -144,7 +156,7 @@ def test_each_line_is_paid_just_its_own_amount_or_is_named(
         if is_amount and may_come and reference not in references:
             addresses[email.lower()] = bool(reference)
             references |= {reference} - {""}
-            expected.append((email, int(amount)))
+            expected.append((email, int(number)))
         else:
             named_lines.add(first)
     paid, named = _send(front, tmp_path_factory.mktemp("list"), written, form, amount=None)
