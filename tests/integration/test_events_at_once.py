@@ -97,13 +97,14 @@ def test_thousands_of_events_of_everything_at_once_are_numbered_without_a_gap_an
         for organization_id in organization_ids:
             books.drain_all(organization_id)
         books.claim_crossed()
-    finally:
         is_done.set()
         for thread in sequencers:
             thread.join(races.PATIENCE_S)
         number_all()  # While another one numbers an organization, this leaves it to that one.
+    finally:
+        is_done.set()
         is_over.set()
-        for thread in followers:
+        for thread in (*followers, *sequencers):
             thread.join(races.PATIENCE_S)
     assert sum(map(len, seen)) > 3_500
     for organization_id, found in zip(organization_ids, seen, strict=True):
