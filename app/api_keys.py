@@ -1,17 +1,19 @@
 """API keys in the database: made for an organization and a mode, found by their hash, revoked at once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
+from app.actions import log as actions
 from app.errors import InvalidKey, NotFound
 from app.events import log
 from app.organizations import OrganizationInMode
 from app.postgres.database import row_to
 from app.values.ids import require_id
+from app.values.key_bounds import UNBOUNDED, Bounds
 from app.values.keys import new_key
 from app.values.texts import checked_key_name
 
@@ -24,6 +26,7 @@ class Caller:
     sandbox: bool
     organization: OrganizationInMode
     member_id: int | None = None
+    bounds: Bounds = UNBOUNDED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,18 +38,37 @@ class StoredKey:
     sandbox: bool
     name: str | None
     start: str
+    scopes: Sequence[str] | None
+    expires_at: datetime | None
+    batch_limit: int | None
+    daily_limit: int | None
     created_at: datetime
     last_used_at: datetime | None
     revoked_at: datetime | None
 
+    @property
+    def bounds(self) -> Bounds:
+        """What bounds it."""
+        return Bounds(self.scopes, self.expires_at, self.batch_limit, self.daily_limit)
 
-def create(connection: Connection, organization_id: int, *, sandbox: bool, name: str | None = None) -> tuple[int, str]:
+    @property
+    def has_expired(self) -> bool:
+        """Tell whether its end has come, by our clock."""
+        return self.expires_at is not None and self.expires_at <= datetime.now(UTC)
+
+
+def create(
+    connection: Connection, organization_id: int, *, sandbox: bool, name: str | None = None, bounds: Bounds = UNBOUNDED
+) -> tuple[int, str]:
     """Make a key and return its id and its text. The text is not stored, so it cannot be shown again.
+
+    What bounds the key is set now, and never changed.
 
     Raises:
         NotFound: there is no such organization.
         Refused: the name is not acceptable.
     """
+    require_id("organization", organization_id)
     key = new_key(sandbox=sandbox)
     values = {
         "organization_id": organization_id,
@@ -54,19 +76,29 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool, name:
         "name": None if name is None else checked_key_name(name),
         "hash": key.hash,
         "start": key.start,
+        **bounds._asdict(),
     }
     try:
         with connection.begin_nested():
             api_key_id: int = connection.execute(_CREATE, values).scalar_one()
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
-    log.write(connection, log.KEY_CREATED, organization_id, data={"key": {"id": api_key_id, "sandbox": sandbox}})
+    told = {"id": api_key_id, "sandbox": sandbox, **bounds.payload()}
+    log.write(connection, log.KEY_CREATED, organization_id, data={"key": told})
+    actions.record(
+        connection,
+        actions.KEY_MADE,
+        organization_id=organization_id,
+        subject_id=api_key_id,
+        sandbox=sandbox,
+        detail=bounds.in_words() or None,
+    )
     return api_key_id, key.text
 
 
 _CREATE = text("""
-    INSERT INTO api_keys (organization_id, sandbox, name, hash, start)
-    VALUES (:organization_id, :sandbox, :name, :hash, :start)
+    INSERT INTO api_keys (organization_id, sandbox, name, hash, start, scopes, expires_at, batch_limit, daily_limit)
+    VALUES (:organization_id, :sandbox, :name, :hash, :start, :scopes, :expires_at, :batch_limit, :daily_limit)
     RETURNING id
 """)
 
@@ -75,18 +107,19 @@ def get_caller(connection: Connection, key_hash: bytes) -> Caller:
     """Return the caller that a key belongs to. The look-up by hash rules out timing attacks.
 
     Raises:
-        InvalidKey: unknown or revoked, with the same sentence as for a malformed key.
+        InvalidKey: unknown, expired or revoked, with the same sentence as for a malformed key.
     """
     row = connection.execute(_CALLER, {"hash": key_hash}).one_or_none()
     if row is None:
         raise InvalidKey
-    api_key_id, sandbox, last_use_is_old, *organization = row
+    api_key_id, sandbox, scopes, expires_at, batch_limit, daily_limit, last_use_is_old, *organization = row
     if last_use_is_old:
         note_use(connection, api_key_id)
     return Caller(
         api_key_id=api_key_id,
         sandbox=sandbox,
         organization=OrganizationInMode(**dict(zip(OrganizationInMode.__slots__, organization, strict=True))),
+        bounds=Bounds(scopes, expires_at, batch_limit, daily_limit),
     )
 
 
@@ -96,14 +129,14 @@ def note_use(connection: Connection, api_key_id: int) -> None:
 
 
 _CALLER = text("""
-    SELECT k.id, k.sandbox,
+    SELECT k.id, k.sandbox, k.scopes, k.expires_at, k.batch_limit, k.daily_limit,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute',
            o.id, o.name, o.is_disabled, o.is_suspended,
            CASE WHEN k.sandbox THEN o.sandbox_balance ELSE o.balance END,
            CASE WHEN k.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,
            o.created_at
     FROM api_keys k JOIN organizations o ON o.id = k.organization_id
-    WHERE k.hash = :hash AND k.revoked_at IS NULL
+    WHERE k.hash = :hash AND k.revoked_at IS NULL AND (k.expires_at > clock_timestamp()) IS NOT FALSE
 """)
 
 # SKIP LOCKED: of several calls at once, one notes the use and the others do not wait.
@@ -118,10 +151,8 @@ def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     return [row_to(StoredKey, row) for row in connection.execute(_FIND_ALL, {"organization_id": organization_id})]
 
 
-_FIND_ALL = text("""
-    SELECT id, organization_id, sandbox, name, start, created_at, last_used_at, revoked_at
-    FROM api_keys WHERE organization_id = :organization_id ORDER BY id
-""")
+STORED = ", ".join(StoredKey.__slots__)
+_FIND_ALL = text(f"SELECT {STORED} FROM api_keys WHERE organization_id = :organization_id ORDER BY id")
 
 
 def names_of(connection: Connection, key_ids: Collection[int]) -> dict[int, str | None]:
@@ -140,11 +171,19 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
         NotFound: there is no such key, or the given organization has no such key.
     """
     require_id("key", api_key_id)
+    require_id("organization", organization_id or 0)
     parameters = {"id": api_key_id, "organization_id": organization_id}
     revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:
         told = {"id": api_key_id, "sandbox": revoked.sandbox}
         log.write(connection, log.KEY_REVOKED, revoked.organization_id, data={"key": told})
+        actions.record(
+            connection,
+            actions.KEY_REVOKED,
+            organization_id=revoked.organization_id,
+            subject_id=api_key_id,
+            sandbox=revoked.sandbox,
+        )
         return revoked.revoked_at, True
     earlier: datetime | None = connection.execute(_REVOKED_AT, parameters).scalar_one_or_none()
     if earlier is None:

@@ -50,7 +50,7 @@ class InvalidRequest(PointsError):
 
 
 class InvalidKey(PointsError):
-    """No usable API key. The sentence is the same for a missing, malformed, unknown and revoked key."""
+    """No usable API key. The sentence is the same for a missing, malformed, unknown, expired and revoked key."""
 
     status = 401
     code = "invalid_key"
@@ -73,8 +73,9 @@ class InsufficientScope(PointsError):
     code = "insufficient_scope"
     field = "authorization"
 
-    def __init__(self, scope: str) -> None:
-        super().__init__(f"The key lacks the scope {scope}, which this call needs.")
+    def __init__(self, *scopes: str) -> None:
+        """Name the scopes of which the call needs one."""
+        super().__init__(f"The key lacks the scope {' or '.join(scopes)}, which this call needs.")
 
 
 class DevelopmentKeyRequired(PointsError):
@@ -101,6 +102,14 @@ class OrganizationDisabled(MayNotIssue):
 class OrganizationSuspended(MayNotIssue):
     code = "organization_suspended"
     says = "The organization is suspended and cannot issue points until it is resumed."
+
+
+class KeyLimit(PointsError):
+    """A batch is for more points than its key may send, in one batch or on this day."""
+
+    status = 403
+    code = "key_limit"
+    field = "amount"
 
 
 class InsufficientBalance(PointsError):
@@ -249,9 +258,14 @@ class BatchCancelled(BatchConflict):
     says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
 
 
+class BatchRejected(BatchConflict):
+    code = "batch_rejected"
+    says = "The batch was rejected, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
+
+
 class BatchNotIssued(BatchConflict):
     code = "batch_not_issued"
-    says = "The batch was cancelled or refused: nobody was debited, so there is nothing to take back."
+    says = "The batch was cancelled, refused or rejected: nobody was debited, so there is nothing to take back."
 
 
 class BatchNotScheduled(BatchConflict):
@@ -261,6 +275,26 @@ class BatchNotScheduled(BatchConflict):
 class BatchScheduled(BatchConflict):
     code = "batch_scheduled"
     says = "The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
+
+
+class BatchAwaitsApproval(BatchConflict):
+    code = "batch_awaiting_approval"
+    says = "The batch awaits an approval and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
+
+
+class BatchNotAwaiting(BatchConflict):
+    """A batch is approved or rejected once, and only while it awaits that."""
+
+    code = "batch_not_awaiting"
+
+
+class OwnBatch(PointsError):
+    """A batch is approved or rejected by another than its sender."""
+
+    status = 403
+    code = "own_batch"
+    field = "batch"
+    says = "Whoever has sent a batch cannot approve or reject it: another key or an approver must. It can be cancelled."
 
 
 class CannotExtend(PointsError):
@@ -281,6 +315,22 @@ class UserConflict(PointsError):
     def __init__(self, sentence: str | None = None, *, field: str = "email") -> None:
         super().__init__(sentence)
         self.field = field
+
+
+class UserErased(PointsError):
+    status = 409
+    code = "user_erased"
+    field = "user"
+    says = "The user was erased, and cannot be changed any more."
+
+
+class ErasureUnfinished(PointsError):
+    """The user is erased, but a copy of the address may be left."""
+
+    status = 503
+    code = "erasure_unfinished"
+    field = "user"
+    says = "The user is erased, but something that began before still runs and may write the address. Call again."
 
 
 class NotFound(PointsError):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.actions import log as actions
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
 from app.postgres.database import row_to, row_with_id
@@ -35,6 +36,10 @@ class OrganizationInMode:
         return organization_payload(**asdict(self))
 
 
+# Whose sends await an approval if they are of more points than `approval_above`: those of members, or of keys too.
+APPROVAL_OF = ("console", "all")
+
+
 def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:
     """Return why an organization may not issue at all, or None. Disabled wins over suspended."""
     if is_disabled:
@@ -52,6 +57,7 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     """
     values = {"name": checked_name("The name", name), "sandbox_start_balance": sandbox_start_balance}
     organization_id: int = connection.execute(_CREATE, values).scalar_one()
+    log.write_of_organization(connection, log.ORGANIZATION_CREATED, organization_id)
     return organization_id
 
 
@@ -123,6 +129,8 @@ class WholeOrganization:
     sandbox_last_refill: int
     held_days: int | None
     low_balance: int | None
+    approval_above: int | None
+    approval_of: str
 
 
 WHOLE = ", ".join(WholeOrganization.__slots__)
@@ -142,6 +150,15 @@ def find_all_whole(connection: Connection) -> list[WholeOrganization]:
     return [row_to(WholeOrganization, row) for row in connection.execute(_FIND_ALL_WHOLE)]
 
 
+def find_lowest(connection: Connection, *, at_most: int) -> list[WholeOrganization]:
+    """Return up to so many organizations: those below their `low_balance` first, then the oldest."""
+    return [row_to(WholeOrganization, row) for row in connection.execute(_FIND_LOWEST, {"at_most": at_most})]
+
+
+_FIND_LOWEST = text(f"""
+    SELECT {WHOLE} FROM organizations
+    ORDER BY coalesce(balance < low_balance, false) DESC, id LIMIT :at_most
+""")
 _GET_WHOLE = text(f"SELECT {WHOLE} FROM organizations WHERE id = :id")
 _FIND_ALL_WHOLE = text(f"SELECT {WHOLE} FROM organizations ORDER BY id")
 
@@ -153,8 +170,9 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
         NotFound: there is no such organization.
     """
     set_flags(connection, organization_id, **{name: changes[name] for name in _FLAG_NAMES if name in changes})
-    if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
-        _set(connection, organization_id, rest)
+    rest = {name: value for name, value in changes.items() if name not in _FLAG_NAMES}
+    if rest and _set(connection, organization_id, rest):
+        actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, ", ".join(rest))
     return get_whole(connection, organization_id)
 
 
@@ -180,9 +198,11 @@ def set_flags(
         if value is not None and value != getattr(before, name):
             _set(connection, organization_id, {name: value})
             log.write_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
+            actions.record_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
 
 
 _FLAGS = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id")
+# The action has the same word.
 _EVENT_OF_FLAG = {
     ("is_disabled", True): log.ORGANIZATION_DISABLED,
     ("is_disabled", False): log.ORGANIZATION_ENABLED,

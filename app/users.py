@@ -10,7 +10,8 @@ import psycopg
 from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import NotFound, UserConflict
+from app.errors import NotFound, UserConflict, UserErased
+from app.events import log
 from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
 from app.values.texts import checked_name
@@ -56,6 +57,8 @@ def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
 def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
     """Insert those users whose address and external id are not registered yet, and return their ids in any order.
 
+    The log of the platform tells of each.
+
     Rows are inserted in the order of the address, so two imports with the same addresses cannot deadlock.
     """
     rows = [
@@ -77,12 +80,15 @@ def in_order(users: Iterable[NewUser]) -> list[NewUser]:
 
 
 # PostgreSQL reads thousands of rows from JSON five times as fast as from psycopg's arrays.
-_INSERT_NEW = text("""
-    INSERT INTO users (email, email_key, first_name, last_name, external_id)
-    SELECT * FROM jsonb_to_recordset(CAST(:users AS jsonb))
-        AS new (email text, email_key text, first_name text, last_name text, external_id text)
-    ON CONFLICT DO NOTHING
-    RETURNING id
+_INSERT_NEW = text(f"""
+    WITH new AS (
+        INSERT INTO users (email, email_key, first_name, last_name, external_id)
+        SELECT * FROM jsonb_to_recordset(CAST(:users AS jsonb))
+            AS given (email text, email_key text, first_name text, last_name text, external_id text)
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    ), told AS ({log.OF_REGISTERED_USERS})
+    SELECT id FROM new
 """)
 
 
@@ -106,6 +112,18 @@ def get_by_id(connection: Connection, user_id: int) -> RegisteredUser:
         NotFound: there is none.
     """
     return to_user(row_with_id(connection, _GET_BY_ID, {"id": user_id}, "user"))
+
+
+def require(connection: Connection, user_id: int) -> None:
+    """Refuse an id that is no live user's.
+
+    Raises:
+        NotFound: it is not.
+    """
+    row_with_id(connection, _REQUIRE, {"id": user_id}, "user")
+
+
+_REQUIRE = text("SELECT id FROM users WHERE id = :id AND sandbox_of IS NULL")
 
 
 def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str, RegisteredUser]:
@@ -151,17 +169,23 @@ _FIND_BY_KEYS = text(SELECT_USERS.format(condition="email_key = ANY(:email_keys)
 def change(connection: Connection, user_id: int, columns: Mapping[str, Any]) -> bool:
     """Set names, `external_id` or `address` of a user; return whether it is known by another address now.
 
-    The row stays locked until the transaction ends.
+    The row stays locked until the transaction ends. The log of the platform names the fields that are another now.
 
     Raises:
         NotFound: there is no such user.
+        UserErased: it was erased.
         UserConflict: the address or the external id is that of another user.
     """
-    email_key: str = row_with_id(connection, _LOCK, {"id": user_id}, "user").email_key
+    before = row_with_id(connection, _LOCK, {"id": user_id}, "user")
+    if before.email_key is None:
+        raise UserErased
     values = dict(columns)
     address: Address | None = values.pop("address", None)
     if address is not None:
         values |= {"email": address.text, "email_key": address.key}
+    fields = [name for name in _CHANGEABLE if name in values and values[name] != getattr(before, name)]
+    if not fields:
+        return False
     assignments = [f"{name} = :{name}" for name in values] + ["address_changed_at = clock_timestamp()"] * bool(address)
     try:
         with connection.begin_nested():
@@ -171,13 +195,18 @@ def change(connection: Connection, user_id: int, columns: Mapping[str, Any]) -> 
         constraint = error.orig.diag.constraint_name if isinstance(error.orig, psycopg.Error) else None
         field = "external_id" if constraint == "uq_users_external_id" else "email"
         raise UserConflict(f"The {field} is that of another user.", field=field) from None
-    if address is None or address.key == email_key:
+    log.write_of_user(connection, log.USER_CHANGED, user_id, fields=fields)
+    if address is None or address.key == before.email_key:
         return False
-    connection.execute(_KEEP_FORMER, {"id": user_id, "email_key": email_key})
+    connection.execute(_KEEP_FORMER, {"id": user_id, "email_key": before.email_key})
     return True
 
 
-_LOCK = text("SELECT email_key FROM users WHERE id = :id AND sandbox_of IS NULL FOR NO KEY UPDATE")
+_CHANGEABLE = ("email", "first_name", "last_name", "external_id")
+_LOCK = text(f"""
+    SELECT email_key, {", ".join(_CHANGEABLE)} FROM users WHERE id = :id AND sandbox_of IS NULL FOR NO KEY UPDATE
+""")
 _KEEP_FORMER = text("""
-    INSERT INTO former_addresses (user_id, email_key) VALUES (:id, :email_key) ON CONFLICT DO NOTHING
+    INSERT INTO former_addresses (user_id, email_key, last_batch_id)
+    SELECT :id, :email_key, last_value FROM batches_id_seq ON CONFLICT DO NOTHING
 """)

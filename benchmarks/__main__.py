@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import body, busy, cost, cpu, floor, growth, idle, results, rivalry, send, several, tables
+from benchmarks import adopting, body, busy, cost, cpu, floor, growth, idle, results, rivalry, send, several, tables
 from benchmarks import publish as publishing
 from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Row
@@ -22,6 +22,7 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "growth": growth.measure,
     "cost": cost.measure,
     "cpu": cpu.measure,
+    "adopting": adopting.measure,
 }
 
 

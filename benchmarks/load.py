@@ -139,16 +139,17 @@ def get(path: str, *, key: str | None = None) -> bytes:
 
 def post_send(key: str, emails: Sequence[str], *, path: str = "/v1/points/send") -> bytes:
     """Return the bytes of a send of one point to each address."""
-    return _post(key, path, {"recipients": list(emails), "amount": 1})
+    return post(key, path, {"recipients": list(emails), "amount": 1})
 
 
 def post_items(key: str, emails: Sequence[str]) -> bytes:
     """Return the bytes of a send of another amount to each address, each with a reference."""
     items = [{"email": email, "amount": 1 + place, "reference": f"order-{place}"} for place, email in enumerate(emails)]
-    return _post(key, "/v1/points/send", {"items": items})
+    return post(key, "/v1/points/send", {"items": items})
 
 
-def _post(key: str, path: str, fields: Mapping[str, object]) -> bytes:
+def post(key: str, path: str, fields: Mapping[str, object]) -> bytes:
+    """Return the bytes of a POST request."""
     body = json.dumps(fields).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n"

@@ -48,6 +48,13 @@ _EVENTS = """
     WHERE organization_id = %(organization_id)s AND issued_at = %(now)s
     ORDER BY b.id
 """
+_ENTRIES = """
+    INSERT INTO user_entries (user_id, created_at, transaction_id)
+    SELECT t.user_id, b.issued_at, transaction_id(t.batch_id, t.position)
+    FROM batches b JOIN transactions t ON t.batch_id = b.id
+    WHERE b.organization_id = %(organization_id)s AND b.issued_at = %(now)s
+    ORDER BY t.user_id, t.batch_id
+"""
 _USERS = "UPDATE users SET folded_balance = folded_balance + %(batches)s"
 _ORGANIZATION = """
     UPDATE organizations SET balance = balance - %(batches)s * (SELECT count(*) FROM users)
@@ -59,5 +66,5 @@ def store(connection: psycopg.Connection[tuple[object, ...]], organization_id: i
     """Issue `batches` batches of one point to each user, in one transaction."""
     parameters = {"organization_id": organization_id, "batches": batches, "now": datetime.now(UTC)}
     with connection.transaction():
-        for statement in (_BATCHES, _DIGESTS, _TRANSACTIONS, _EVENTS, _USERS, _ORGANIZATION):
+        for statement in (_BATCHES, _DIGESTS, _TRANSACTIONS, _EVENTS, _ENTRIES, _USERS, _ORGANIZATION):
             connection.execute(statement, parameters)

@@ -91,8 +91,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.sql",
-                "    WHERE o.id = %(organization_id)s::bigint AND d.live_count",
-                "    WHERE o.id = -%(organization_id)s::bigint AND d.live_count",
+                "    WHERE o.id = %(organization_id)s::bigint\n      AND (d.live_count",
+                "    WHERE o.id = -%(organization_id)s::bigint\n      AND (d.live_count",
             ),
             (
                 "app/ledger/drain.py",

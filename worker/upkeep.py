@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.batches import schedule
+from app.batches import schedule, unanswered
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, returns
@@ -32,6 +32,7 @@ from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
 from app.request_log.rows import drop_old_requests
 from app.settings import settings
+from app.statement import counting
 from worker.draining import drain_and_tell, number
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
 
@@ -49,6 +50,8 @@ QUEUED_TOO_LONG_S = 1.5
 CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
 RETURN_EVERY_S = 5.0
+REJECT_UNANSWERED_EVERY_S = 5.0
+COUNT_DAYS_EVERY_S = 60.0
 
 # Limits of `steps`, and of the drains that one release asks for.
 _RELEASE_STEP = 500
@@ -59,9 +62,13 @@ _FOLD_STEPS_MAX = 20
 _FOLD_CLAIMS_STEPS_MAX = 200
 _RETURN_STEP = 1_000
 _RETURN_STEPS_MAX = 20
+_REJECT_STEP = 200
+_REJECT_STEPS_MAX = 50
 _DROP_STEP = 1_000
 _DROP_STEPS_MAX = 200
 _DROP_REQUESTS_STEP = 2_000
+_COUNT_AT_ONCE_MAX = 1_000
+_COUNT_STEPS_MAX = 1_000
 
 _PARENT_LOOK_EVERY_S = 0.5
 
@@ -139,6 +146,14 @@ def drop_requests() -> None:
     steps(step, steps_max=_DROP_STEPS_MAX, full=_DROP_REQUESTS_STEP)
 
 
+def reject_unanswered() -> None:
+    """Reject what nobody has approved or rejected in time; what is left after these steps waits for the next run."""
+    step = partial(unanswered.reject_unanswered, at_most=_REJECT_STEP)
+    rejected = steps(step, steps_max=_REJECT_STEPS_MAX)
+    if rejected:
+        _log.info("unanswered_rejected", batches=rejected)
+
+
 def return_unclaimed() -> None:
     """Return points held too long to their organizations; one whose row is locked waits for the next run."""
     locked: set[int] = set()
@@ -177,6 +192,21 @@ def _tell_of_returns(organization_id: int, returned: list[returns.Returned]) -> 
             count({RETURNED_POINTS.field(mode): points})
 
 
+def count_days() -> None:
+    """Count the days that are over for the statements, and of today what is much; one that is locked waits."""
+    with transaction() as connection:
+        due = counting.due(connection, at_most=_COUNT_AT_ONCE_MAX)
+    for organization_id, sandbox in due:
+        try:
+            steps(
+                partial(counting.count_step, organization_id=organization_id, sandbox=sandbox),
+                steps_max=_COUNT_STEPS_MAX,
+            )
+        except DBAPIError as error:
+            if not is_locked_out(error):
+                raise
+
+
 def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
     """Repeat one kind of work, by the monotonic clock; no error ends it."""
     while True:
@@ -198,6 +228,8 @@ def run(parent: int) -> None:
         (DROP_EVENTS_EVERY_S, "drop_events", drop_old_events),
         (DROP_REQUESTS_EVERY_S, "drop_requests", drop_requests),
         (RETURN_EVERY_S, "return", return_unclaimed),
+        (REJECT_UNANSWERED_EVERY_S, "reject_unanswered", reject_unanswered),
+        (COUNT_DAYS_EVERY_S, "count_days", count_days),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

@@ -4,8 +4,9 @@ import re
 
 from flask import request
 
+from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
-from app.errors import InvalidKey, WrongKey
+from app.errors import InsufficientScope, InvalidKey, WrongKey
 from app.metrics.record import current_record
 from app.platform import keys as platform_keys
 from app.platform.keys import PlatformCaller
@@ -62,23 +63,26 @@ def caller() -> Caller:
     """Find the caller of the request, with one statement.
 
     Raises:
-        InvalidKey: the key is missing, malformed, unknown or revoked; the sentence is the same for all.
+        InvalidKey: the key is missing, malformed, unknown, expired or revoked; the sentence is the same for all.
         WrongKey: it is a platform key.
+        InsufficientScope: the key has scopes, and none that the call needs.
     """
     key_hash = hash_of_key()
     with single_statement() as connection:
         found = get_caller(connection, key_hash)
     current_record().organization_id = found.organization.id
+    if found.bounds.scopes is not None and not found.bounds.allow(needed := scopes_needed()):
+        raise InsufficientScope(*needed)
     return found
 
 
-def platform_caller(scope: str) -> PlatformCaller:
+def platform_caller(*scopes: str) -> PlatformCaller:
     """Find the caller of a call of the platform, with one statement.
 
     Raises:
         InvalidKey: as by `caller`.
         WrongKey: the key is one of an organization.
-        InsufficientScope: the key lacks the scope that the call needs.
+        InsufficientScope: the key lacks a scope that the call needs.
     """
     key_hash = hash_of_given_key()
     if key_hash is None:
@@ -88,6 +92,6 @@ def platform_caller(scope: str) -> PlatformCaller:
             get_caller(connection, key_hash)
             raise WrongKey("This call takes a platform key, but this is a key of an organization.")
         found = platform_keys.get_caller(connection, key_hash)
-    found.require(scope)
+    found.require(*scopes)
     current_record().platform_key_id = found.platform_key_id
     return found

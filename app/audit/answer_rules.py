@@ -19,7 +19,9 @@ ANSWER_RULES = {
                format('organization %s, of its sender %s', organization_id, coalesce(of_sender::text, 'none')) AS seen
         FROM (SELECT s.noun, s.id, s.organization_id, k.organization_id AS of_sender
               FROM (SELECT 'batch' AS noun, id, organization_id, sandbox, api_key_id FROM batches
-                    UNION ALL SELECT 'reversal', id, organization_id, sandbox, api_key_id FROM reversals) s
+                    UNION ALL SELECT 'reversal', id, organization_id, sandbox, api_key_id FROM reversals
+                    UNION ALL SELECT 'approval', id, organization_id, sandbox, answered_by_key_id FROM batches
+                              WHERE answered_by_key_id IS NOT NULL) s
               LEFT JOIN api_keys k ON k.id = s.api_key_id
               WHERE s.api_key_id IS NOT NULL
                 AND (k.organization_id, k.sandbox) IS DISTINCT FROM (s.organization_id, s.sandbox)
@@ -27,8 +29,10 @@ ANSWER_RULES = {
               SELECT s.noun, s.id, s.organization_id, m.organization_id
               FROM (SELECT 'batch' AS noun, id, organization_id, member_id FROM batches
                     UNION ALL SELECT 'reversal', id, organization_id, member_id FROM reversals
-                    UNION ALL SELECT 'action', id, organization_id, member_id FROM member_actions
-                    UNION ALL SELECT 'action', id, organization_id, subject_id FROM member_actions
+                    UNION ALL SELECT 'approval', id, organization_id, answered_by_member_id FROM batches
+                              WHERE answered_by_member_id IS NOT NULL
+                    UNION ALL SELECT 'action', id, organization_id, member_id FROM actions
+                    UNION ALL SELECT 'action', id, organization_id, subject_id FROM actions
                               WHERE action LIKE 'member.%'
                     UNION ALL SELECT 'list', id, organization_id, member_id FROM uploads) s
               LEFT JOIN members m ON m.id = s.member_id

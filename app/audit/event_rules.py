@@ -1,5 +1,6 @@
 """The audit rules about the event log, in the form of `app.audit.rules`."""
 
+from app.events.log import PLATFORM
 from app.events.sequencer import DIGESTED
 from app.postgres.digests import digest
 
@@ -23,8 +24,9 @@ _IS_KEPT = "c.changed_at > coalesce(l.dropped_until, '-infinity')"
 EVENT_RULES = {
     # An event without a number is in no log yet: the sequencer numbers it after the commit.
     "event sequences rise by one, from the first kept to the last": """
-        SELECT format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
-                      CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) AS subject,
+        SELECT CASE coalesce(l.organization_id, e.organization_id) WHEN 0 THEN 'the platform'
+                    ELSE format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
+                                CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) END AS subject,
                format('%s events from %s to %s, where %s to %s are kept', coalesce(e.count, 0),
                       coalesce(e.first::text, 'none'), coalesce(e.last::text, 'none'), coalesce(l.dropped_to + 1, 1),
                       coalesce(l.last_sequence, 0)) AS seen
@@ -35,25 +37,33 @@ EVENT_RULES = {
         WHERE coalesce(e.count, 0) <> coalesce(l.last_sequence - l.dropped_to, 0)
            OR e.first <> coalesce(l.dropped_to, 0) + 1 OR e.last <> coalesce(l.last_sequence, 0)
         ORDER BY coalesce(l.organization_id, e.organization_id), coalesce(l.sandbox, e.sandbox)""",
-    # What was refused has no time of its own: at the earliest it was when the batch was accepted.
-    "a batch that is over and a reversal that took something have one event each, of their type": f"""
+    # What was refused has no time of its own: at the earliest it was when the batch was accepted. A batch that was
+    # cancelled may have awaited an approval.
+    "a batch that is over or was answered and a reversal that took something have one event each, of their type": f"""
         SELECT format('%s %s', CASE WHEN coalesce(c.type, e.type) LIKE 'batch.%' THEN 'batch' ELSE 'reversal' END,
                       coalesce(c.subject_id, e.subject_id)) AS subject,
                format('%s events %s%s', coalesce(e.count, 0), coalesce(c.type, e.type),
                       CASE WHEN c.type IS NULL THEN ', where none may be in this log' ELSE '' END) AS seen
         FROM (SELECT organization_id, sandbox, 'batch.' || status AS type, id AS subject_id,
-                     coalesce(issued_at, cancelled_at, created_at) AS changed_at
-              FROM batches WHERE status IN ('issued', 'refused', 'cancelled')
+                     coalesce(issued_at, cancelled_at, rejected_at, created_at) AS changed_at, true AS is_sure
+              FROM batches WHERE status IN ('issued', 'refused', 'cancelled', 'rejected')
+              UNION ALL
+              SELECT organization_id, sandbox, 'batch.approved', id, approved_at, true
+              FROM batches WHERE approved_at IS NOT NULL
+              UNION ALL
+              SELECT organization_id, sandbox, 'batch.awaiting_approval', id, created_at,
+                     status <> 'cancelled' OR approved_at IS NOT NULL
+              FROM batches WHERE approved_at IS NOT NULL OR status IN ('awaiting_approval', 'rejected', 'cancelled')
               UNION ALL
               SELECT organization_id, sandbox,
-                     CASE WHEN is_return THEN 'transaction.returned' ELSE 'reversal.issued' END, id, done_at
+                     CASE WHEN is_return THEN 'transaction.returned' ELSE 'reversal.issued' END, id, done_at, true
               FROM reversals WHERE reversed_amount > 0) c
         FULL JOIN (SELECT organization_id, sandbox, type, subject_id, count(*) FROM {_OF_ROWS} told
                    WHERE type <> 'batch.scheduled' GROUP BY 1, 2, 3, 4) e
                ON (e.subject_id, e.type, e.organization_id, e.sandbox)
                   = (c.subject_id, c.type, c.organization_id, c.sandbox)
         {_DROPPED}
-        WHERE c.type IS NULL OR e.count > 1 OR (e.type IS NULL AND {_IS_KEPT})
+        WHERE c.type IS NULL OR e.count > 1 OR (e.type IS NULL AND c.is_sure AND {_IS_KEPT})
         ORDER BY coalesce(c.subject_id, e.subject_id)""",
     "the events of a batch tell its send_at, its key and how many were credited": f"""
         SELECT format('batch %s', id) AS subject, min(seen) AS seen
@@ -64,7 +74,9 @@ EVENT_RULES = {
             FROM (SELECT id, organization_id, sandbox, send_at, created_at AS changed_at FROM batches
                   WHERE send_at IS NOT NULL) c
             FULL JOIN (SELECT DISTINCT ON (subject_id) * FROM {_OF_ROWS} told
-                       WHERE type = 'batch.scheduled' ORDER BY subject_id, id DESC) e
+                       WHERE type IN ('batch.scheduled', 'batch.awaiting_approval', 'batch.approved')
+                         AND send_at IS NOT NULL
+                       ORDER BY subject_id, id DESC) e
                    ON (e.subject_id, e.organization_id, e.sandbox) = (c.id, c.organization_id, c.sandbox)
             {_DROPPED}
             WHERE c.id IS NULL OR e.send_at <> c.send_at OR (e.id IS NULL AND {_IS_KEPT})
@@ -80,7 +92,7 @@ EVENT_RULES = {
             WHERE e.type = 'batch.issued' AND e.credited IS DISTINCT FROM t.count
         ) differing
         GROUP BY id ORDER BY id""",
-    "a refill, a key and its end have one event each, and these no others": f"""
+    "a refill, a key, its limit of a day and its end have one event each, and these no others": f"""
         SELECT subject,
                format('%s events %s, where %s to %s are right', sum(told), type, sum(sure), sum(possible)) AS seen
         FROM (
@@ -96,7 +108,11 @@ EVENT_RULES = {
                   FROM api_keys
                   UNION ALL
                   SELECT organization_id, false, 'key.revoked', format('key %s, sandbox: %s', id, sandbox), revoked_at
-                  FROM api_keys WHERE revoked_at IS NOT NULL) c
+                  FROM api_keys WHERE revoked_at IS NOT NULL
+                  UNION ALL
+                  SELECT k.organization_id, k.sandbox, 'key.limit_reached', format('key %s on %s', k.id, d.day),
+                         d.limit_reached_at
+                  FROM key_days d JOIN api_keys k ON k.id = d.api_key_id WHERE d.limit_reached_at IS NOT NULL) c
             {_DROPPED}
             UNION ALL
             SELECT organization_id, sandbox, type,
@@ -104,10 +120,14 @@ EVENT_RULES = {
                              THEN format('refill of %s to %s, %s', data ->> 'amount',
                                          data #>> '{{organization,balance}}',
                                          coalesce(data ->> 'reference', 'no reference'))
+                             WHEN 'key.limit_reached'
+                             THEN format('key %s on %s', data #>> '{{key,id}}', data ->> 'day')
                              ELSE format('key %s, sandbox: %s', data #>> '{{key,id}}',
                                          CAST(data #>> '{{key,sandbox}}' AS boolean)) END,
                    1, 0, 0
-            FROM {_WITH_DATA} e WHERE type IN ('balance.refilled', 'key.created', 'key.revoked')
+            FROM {_WITH_DATA} e
+            WHERE organization_id <> {PLATFORM}
+              AND type IN ('balance.refilled', 'key.created', 'key.revoked', 'key.limit_reached')
         ) counted
         GROUP BY organization_id, sandbox, type, subject
         HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)

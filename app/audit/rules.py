@@ -1,9 +1,13 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
 from app.audit.answer_rules import ANSWER_RULES
+from app.audit.entry_rules import ENTRY_RULES
 from app.audit.event_rules import EVENT_RULES
+from app.audit.key_rules import KEY_RULES
+from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
+from app.audit.statement_rules import STATEMENT_RULES
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
@@ -192,7 +196,8 @@ RULES = (
         WHERE t.user_id IS NOT NULL
           AND ((coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
                 AND NOT EXISTS (SELECT FROM former_addresses f
-                                WHERE f.user_id = t.user_id AND f.email_key = coalesce(t.email_key, t.email)))
+                                WHERE f.user_id = t.user_id AND f.email_key = coalesce(t.email_key, t.email))
+                AND NOT (u.erased_at IS NOT NULL AND t.email IS NOT DISTINCT FROM u.email))
                OR (u.sandbox_of IS NOT NULL AND NOT (t.sandbox AND t.organization_id = u.sandbox_of))
                OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
         ORDER BY t.batch_id, t.position""",
@@ -214,7 +219,11 @@ RULES = (
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
+    | ENTRY_RULES
     | EVENT_RULES
+    | PLATFORM_RULES
     | RETURN_RULES
     | ANSWER_RULES
+    | STATEMENT_RULES
+    | KEY_RULES
 )

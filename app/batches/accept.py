@@ -61,15 +61,22 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
-_NOT_YET = ("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill")
+_NOT_YET = (
+    *("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill"),
+    *("approved_at", "rejected_at", "answered_by_member_id", "answered_by_key_id", "rejection_reason"),
+)
 _DIGEST = digest(
     DIGESTED, "fresh", idempotency_hash="decode(idempotency_hash, 'hex')", **dict.fromkeys(_NOT_YET, "NULL")
 )
-_ACCEPT = files("app.batches").joinpath("accept.sql").read_text().format(digest=_DIGEST).encode()
+_TEXT = files("app.batches").joinpath("accept.sql").read_text()
+_ACCEPT = _TEXT.format(digest=_DIGEST, is_of_kind="NOT is_bounded", may_write="").encode()
+_IS_BOUNDED = "is_bounded AND (expires_at > clock_timestamp()) IS NOT FALSE"
+_ACCEPT_BOUNDED = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="").encode()
+_LOOK = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write=" AND false").encode()
 
 
 def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
-    """Write a batch for each permitted send; return the outcomes in the order of the sends.
+    """Write a batch for each permitted send of a key without bounds or of a member; return the outcomes in their order.
 
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
     concerns one send: `InvalidKey` (for a member `Refused`), `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is
@@ -80,10 +87,24 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     Raises:
         DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
     """
+    return _outcomes(connection, _ACCEPT, sends)
+
+
+def accept_bounded(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+    """Write a batch for each permitted send of a key with bounds, as `accept`; its limits are not looked at."""
+    return _outcomes(connection, _ACCEPT_BOUNDED, sends) if sends else []
+
+
+def look(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+    """Return what `accept_bounded` would, but write nothing; None for a send that would make a batch."""
+    return _outcomes(connection, _LOOK, sends) if sends else []
+
+
+def _outcomes(connection: Connection, statement: bytes, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
     outcomes: list[Acceptance | PointsError | None] = [_stranger(send.sender) for send in sends]
     parameters = {"sends": _json(sends), "scheduled_max": SCHEDULED_MAX, "earliest": EARLIEST, "latest": LATEST}
     for index, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
-        connection, _ACCEPT, parameters
+        connection, statement, parameters
     ):
         acceptance = Acceptance(*accepted)
         refusal: PointsError | None

@@ -10,15 +10,26 @@
 -- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself
 -- (LIMIT 1), which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
 --
+-- Of a batch that an erasure has changed, the hash of the body is empty: any body is answered with the batch as it is.
+--
 -- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
 -- the requested order, and not beyond the limit. Other sends pay nothing for it.
 --
+-- `needs_approval` is decided here and nowhere else: a send is accepted before a change of `approval_above` or after it,
+-- by the snapshot of this statement.
+--
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
+--
+-- A key with bounds is unknown here. Two other texts of this statement, made in app/batches/accept.py, are for such
+-- keys alone: one that writes, and one that writes nothing and tells which sends would make a batch.
 WITH asked AS MATERIALIZED (
     SELECT s.index, s.amount, s.running_totals, s.atomic, s.label, s.emails, s.email_keys, s.labels, s.item_references,
            s.metadata, s.send_at, s.hold_days, s.rehearsed_unpaid, s.idempotency_key, s.idempotency_hash,
            k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            o.ahead, clock_timestamp() + o.ahead AS now,
+           o.approval_above IS NOT NULL AND (k.member_id IS NOT NULL OR o.approval_of = 'all')
+           AND coalesce(s.amount * cardinality(s.emails), s.running_totals[cardinality(s.emails)]) > o.approval_above
+               AS needs_approval,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         index int, key_hash text, member_id bigint, sandbox boolean, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
@@ -26,19 +37,19 @@ WITH asked AS MATERIALIZED (
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT id, CAST(NULL AS bigint) AS member_id, sandbox, organization_id, last_used_at
-        FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL
+        FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL AND {is_of_kind}
         UNION ALL
         SELECT NULL, id, s.sandbox, organization_id, clock_timestamp()
-        FROM members WHERE id = s.member_id AND removed_at IS NULL AND role IN ('sender', 'admin')
+        FROM members WHERE id = s.member_id AND removed_at IS NULL AND role IN ('sender', 'approver', 'admin')
         LIMIT 1
     ) k
     CROSS JOIN LATERAL (
-        SELECT id, is_disabled, is_suspended,
+        SELECT id, is_disabled, is_suspended, approval_above, approval_of,
                CASE WHEN k.sandbox THEN sandbox_ahead ELSE interval '0' END AS ahead
         FROM organizations WHERE organizations.id = k.organization_id LIMIT 1
     ) o
 ), known AS MATERIALIZED (
-    SELECT a.index, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
+    SELECT a.index, b.id, b.status, b.idempotency_hash IN (decode(a.idempotency_hash, 'hex'), '') AS is_same, b.created_at
     FROM asked a
     CROSS JOIN LATERAL (
         SELECT * FROM batches
@@ -68,7 +79,7 @@ WITH asked AS MATERIALIZED (
            (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
     FROM (SELECT * FROM asked ORDER BY index) a
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
-      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room))
+      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room)){may_write}
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
@@ -77,20 +88,20 @@ WITH asked AS MATERIALIZED (
     SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
            cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
            rehearsed_unpaid, idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
-           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END,
+           CASE WHEN needs_approval THEN 'awaiting_approval' WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END,
            {digest}
     FROM fresh
     ORDER BY organization_id, sandbox, idempotency_key, index
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-    RETURNING id, organization_id, sandbox, send_at, created_at
+    RETURNING id, organization_id, sandbox, send_at, created_at, status
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
-    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, created_at
-    FROM written WHERE send_at IS NOT NULL ORDER BY id
+    SELECT organization_id, sandbox, 'batch.' || status, id, send_at, created_at
+    FROM written WHERE status <> 'queued' ORDER BY id
 )
 SELECT a.index, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
        a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,
-       coalesce(k.status, CASE WHEN a.send_at IS NULL THEN 'queued' ELSE 'scheduled' END) AS status,
+       coalesce(k.status, w.status) AS status,
        k.id IS NOT NULL AS existed, coalesce(k.created_at, f.created_at)
 FROM asked a
 LEFT JOIN known k ON k.index = a.index

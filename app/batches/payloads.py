@@ -49,6 +49,7 @@ def listed_batch_payload(
         idempotency_key=batch.idempotency_key,
         api_key_id=batch.api_key_id,
         sender=batch.sender,
+        approval=batch.approval,
         counts=_counts(batch, states),
         created_at=batch.created_at,
         send_at=batch.send_at,

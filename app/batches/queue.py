@@ -17,8 +17,12 @@ IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timest
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
 
-# Start of the wait: `send_at` for a scheduled batch, otherwise `created_at`.
-_QUEUED_AT = "coalesce(send_at, created_at)"
+# The place in an organization's queue, which is in order of acceptance. Ids come from one sequence, so the places of
+# batches and reversals are of one order; what was approved has the place of the moment of its approval.
+PLACE = "coalesce(queue_place, id)"
+
+# Start of the wait: for a batch that was scheduled or approved, the later of both; otherwise `created_at`.
+_QUEUED_AT = "coalesce(greatest(send_at, approved_at), created_at)"
 
 
 def has_due(connection: Connection, organization_id: int) -> bool:
@@ -30,26 +34,34 @@ def has_due(connection: Connection, organization_id: int) -> bool:
 # queued, would go through all batches.
 _HAS_DUE_IN = """
     (SELECT FROM {table}
-     WHERE (organization_id, id) >= (%(organization_id)s, 1)
-       AND (organization_id, id) <= (%(organization_id)s, {int64_max}) AND {is_due}
-     ORDER BY organization_id, id LIMIT 1)
+     WHERE (organization_id, {place}) >= (%(organization_id)s, 1)
+       AND (organization_id, {place}) <= (%(organization_id)s, {int64_max}) AND {is_due}
+     ORDER BY organization_id, {place} LIMIT 1)
 """
 _HAS_DUE = " UNION ALL ".join(
-    _HAS_DUE_IN.format(table=table, int64_max=INT64_MAX, is_due=IS_DUE) for table in ("batches", "reversals")
+    _HAS_DUE_IN.format(table=table, place=place, int64_max=INT64_MAX, is_due=IS_DUE)
+    for table, place in (("batches", PLACE), ("reversals", "id"))
 ).encode()
 
 
-def due_batches(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
-    """Return the ids of an organization's batches that a drain would take now, oldest first."""
+class DueBatch(NamedTuple):
+    """A batch that a drain would take now, and its place in the queue."""
+
+    id: int
+    place: int
+
+
+def due_batches(connection: Connection, organization_id: int, *, at_most: int) -> list[DueBatch]:
+    """Return an organization's batches that a drain would take now, in order."""
     parameters = {"organization_id": organization_id, "at_most": at_most}
-    return list(connection.execute(_DUE_BATCHES, parameters).scalars())
+    return list(map(DueBatch._make, connection.execute(_DUE_BATCHES, parameters)))
 
 
 _DUE_BATCHES = text(f"""
-    SELECT id FROM batches
-    WHERE (organization_id, id) >= (:organization_id, 1) AND (organization_id, id) <= (:organization_id, {INT64_MAX})
-      AND {IS_DUE}
-    ORDER BY organization_id, id LIMIT :at_most
+    SELECT id, {PLACE} FROM batches
+    WHERE (organization_id, {PLACE}) >= (:organization_id, 1)
+      AND (organization_id, {PLACE}) <= (:organization_id, {INT64_MAX}) AND {IS_DUE}
+    ORDER BY organization_id, {PLACE} LIMIT :at_most
 """)
 
 

@@ -8,11 +8,11 @@ from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
 from app.postgres.digests import digest
-from app.values.payloads import sender_of
+from app.values.payloads import NOT_FINAL, approval_of, sender_of
 
-STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
-# Final without a transaction.
-NEVER_ISSUED = (REFUSED, CANCELLED)
+STATUSES = ("awaiting_approval", "scheduled", "queued", "issued", "refused", "cancelled", "rejected")
+AWAITING_APPROVAL, SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED, REJECTED = STATUSES
+NEVER_ISSUED = (REFUSED, CANCELLED, REJECTED)  # Final without a transaction.
 # The states of a transaction.
 STATES = CREDITED, HELD, UNPAID, REVERSED, RETURNED = "credited", "held", "unpaid", "reversed", "returned"
 
@@ -22,16 +22,17 @@ DIGESTED = (
     *("id", "organization_id", "sandbox", "api_key_id", "member_id", "amount", "atomic", "label", "metadata"),
     *("hold_days", "idempotency_key", "idempotency_hash", "created_at"),
     *("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill"),
+    *("approved_at", "rejected_at", "answered_by_member_id", "answered_by_key_id", "rejection_reason"),
 )
 
-# The contract promises 30 days; one more allows for clocks that differ.
-IDEMPOTENCY_KEY_KEPT_DAYS = 31
+IDEMPOTENCY_KEY_KEPT_DAYS = 31  # The contract promises 30; one more allows for clocks that differ.
 
 
 class BatchRow(NamedTuple):
     """A batch without its recipients and metadata; its fields are columns of `batches`.
 
-    `sender` is the member who sent it, as a User: `{"id", "first_name", "last_name"}`; None for a key's.
+    `sender` is the member who sent it, as a User: `{"id", "first_name", "last_name"}`; None for a key's. `approval` is
+    as callers see it; None unless it was approved or rejected.
     """
 
     id: int
@@ -54,13 +55,14 @@ class BatchRow(NamedTuple):
     organization_name: str | None
     last_refill: int | None
     held_until: datetime | None
+    approval: Mapping[str, Any] | None
     organization_created_at: datetime
     sender: Mapping[str, Any] | None
 
     @property
     def is_final(self) -> bool:
         """Tell whether its status will not change."""
-        return self.status not in (SCHEDULED, QUEUED)
+        return self.status not in NOT_FINAL
 
 
 class TransactionRow(NamedTuple):
@@ -111,10 +113,11 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
     return None if row is None else BatchRow._make(row)
 
 
-# The columns of a batch among the fields of `BatchRow`: all but the last two.
-COLUMNS = BatchRow._fields[:-2]
+# The columns of a batch among the fields of `BatchRow`: all but the last three.
+COLUMNS = BatchRow._fields[:-3]
 # The fields of `BatchRow` and `TransactionRow`, in order.
-_BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", sender_of("b.member_id")])
+_BESIDE_COLUMNS = (approval_of("b."), "o.created_at", sender_of("b.member_id"))
+_BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), *_BESIDE_COLUMNS])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
     t.amount, t.label, t.reference, t.points_left, t.held_until, t.returned_at IS NOT NULL, u.id, u.first_name,
@@ -195,7 +198,7 @@ def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tu
 
 
 _BATCH_WIDTH = len(BatchRow._fields)
-_IS_FINAL = "status NOT IN ('scheduled', 'queued')"
+_IS_FINAL = f"status NOT IN {NOT_FINAL}"
 
 # PostgreSQL keeps the plan, which may be made while the tables are small. So each row is looked up by itself: LIMIT and
 # OFFSET prevent a join. With a join, every send read all transactions until the table was first analysed: with ten
@@ -229,7 +232,7 @@ _FINAL_AMONG = text(f"""
 def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
     """Delete up to `at_most` idempotency keys past their time, the oldest first; return how many.
 
-    Their time runs from the issue or the cancellation of the batch. A batch that is neither keeps its key.
+    Their time runs from the issue, cancellation or rejection of the batch. A batch that is none of these keeps its key.
     """
     parameters = {"older_than_days": older_than_days, "at_most": at_most}
     return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
@@ -241,7 +244,7 @@ _FORGET_IDEMPOTENCY_KEYS = text(f"""
     SET idempotency_key = NULL, idempotency_hash = NULL,
         digest = {digest(DIGESTED, "b", idempotency_key="NULL", idempotency_hash="NULL")}
     WHERE id = ANY(ARRAY(SELECT id FROM batches
-                         WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at)
+                         WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at, rejected_at)
                                < (SELECT clock_timestamp() - make_interval(days => :older_than_days))
-                         ORDER BY coalesce(issued_at, cancelled_at) LIMIT :at_most))
+                         ORDER BY coalesce(issued_at, cancelled_at, rejected_at) LIMIT :at_most))
 """)

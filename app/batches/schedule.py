@@ -10,27 +10,30 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from app.batches.read import CANCELLED, DIGESTED, QUEUED, REFUSED, SCHEDULED
+from app.batches import key_limits
+from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotKnown
 from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.digests import digest
 from app.postgres.locks import lock_organization
+from app.values.payloads import NOT_FINAL
 from app.values.timestamps import bounds_fault
 
 
 def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> None:
-    """Cancel a batch that is scheduled or queued. Cancelling it again changes nothing.
+    """Cancel a batch that awaits an approval, is scheduled or queued. Cancelling it again changes nothing.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
-        BatchConflict: it is issued or refused.
+        BatchConflict: it is issued, refused or rejected.
         NotKnown: somebody holds its organization; ask again.
     """
-    status = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
-    if status in (SCHEDULED, QUEUED):
+    status = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
+    if status in NOT_FINAL:
         connection.execute(_CANCEL, {"id": batch_id})
-    elif status == REFUSED:
-        raise BatchConflict("The batch was refused: nobody was debited, so there is nothing to cancel or reverse.")
+        key_limits.give_back(connection, [batch_id])
+    elif status in (REFUSED, REJECTED):
+        raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:
         raise BatchConflict(
             "The batch is issued and can no longer be cancelled. Its points can be taken back: reverse it"
@@ -63,9 +66,11 @@ def reschedule(
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
         NotKnown: somebody holds its organization; ask again.
     """
-    batch = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    batch = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     if batch.status == CANCELLED:
         raise BatchCancelled
+    if batch.status == AWAITING_APPROVAL:
+        raise BatchNotScheduled("The batch awaits an approval. Once it is approved, it can be moved.")
     if batch.status != SCHEDULED:
         raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(batch.status, _REVERSE)}")
     if (sentence := bounds_fault(send_at, now=batch.now)) is not None:
@@ -88,22 +93,27 @@ _REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/poi
 _WHAT_TO_DO = {
     QUEUED: "it is due and waits to be issued. Until then it can be cancelled.",
     REFUSED: "it was refused, and nobody was debited. Send it again.",
+    REJECTED: "it was rejected, and nobody was debited.",
 }
 
 
-class _Locked(NamedTuple):
+class LockedBatch(NamedTuple):
     """A locked batch; `now` is the time in its mode."""
 
     status: str
     send_at: datetime | None
+    api_key_id: int | None
+    member_id: int | None
+    approved_at: datetime | None
+    recipient_count: int
     now: datetime
 
 
-def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> _Locked:
+def lock_batch(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> LockedBatch:
     """Lock a batch and its organization.
 
-    A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. A release
-    locks only the batch.
+    A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both; and so with
+    approvals and rejections. A release locks only the batch.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
@@ -112,7 +122,7 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
     try:
         lock_organization(connection, organization_id)
-        return _Locked._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
+        return LockedBatch._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
     except DBAPIError as error:
         if not is_locked_out(error):
             raise
@@ -120,8 +130,9 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
 
 
 _LOCK_BATCH = text("""
-    SELECT status, send_at, time_of(organization_id, sandbox) AS now FROM batches
-    WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
+    SELECT status, send_at, api_key_id, member_id, approved_at, recipient_count,
+           time_of(organization_id, sandbox) AS now
+    FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
 """)
 
 

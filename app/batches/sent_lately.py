@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.queue import PLACE
 from app.batches.request import IssueRequest
 from app.errors import StillComparing
 from app.postgres import locks
@@ -133,9 +134,11 @@ _FIND = f"""
 WITH asked AS MATERIALIZED ({{asked}}), its AS MATERIALIZED (
     SELECT time_of(:organization_id, :sandbox) - make_interval(days => :days) AS since
 ), latest AS (
+    ({_BATCHES} AND status = 'awaiting_approval' LIMIT :batches_max)
+    UNION ALL
     ({_BATCHES} AND status = 'scheduled' LIMIT :batches_max)
     UNION ALL
-    ({_BATCHES} AND status = 'queued' ORDER BY id LIMIT :batches_max)
+    ({_BATCHES} AND status = 'queued' ORDER BY {PLACE} LIMIT :batches_max)
     UNION ALL
     ({_BATCHES} AND issued_at >= (SELECT since FROM its) ORDER BY issued_at DESC, id DESC LIMIT :batches_max)
 ), likely AS (

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from app.batches.request import IssueRequest
-from app.errors import InsufficientBalance, MayNotIssue
+from app.errors import InsufficientBalance, KeyLimit, MayNotIssue
 from app.organizations import OrganizationInMode, may_not_issue
 
 
@@ -17,7 +17,7 @@ from app.organizations import OrganizationInMode, may_not_issue
 class Verdict:
     """What verify answers. `required` and `available` are points; `refusal` is None when all can be paid."""
 
-    refusal: MayNotIssue | InsufficientBalance | None
+    refusal: MayNotIssue | KeyLimit | InsufficientBalance | None
     required: int
     available: int
     affordable_recipients: int
@@ -31,12 +31,15 @@ def affordable(request: IssueRequest, *, balance: int) -> int:
     return min(len(request.emails), balance // request.amount)
 
 
-def verify(organization: OrganizationInMode, request: IssueRequest) -> Verdict:
-    """Decide whether the whole issue is possible now, without reading or locking anything."""
+def verify(organization: OrganizationInMode, request: IssueRequest, limit: KeyLimit | None = None) -> Verdict:
+    """Decide whether the whole issue is possible now, without reading or locking anything.
+
+    Args:
+        limit: why the caller's key may not send it.
+    """
     required, count = request.required, affordable(request, balance=organization.balance)
-    refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
-        is_disabled=organization.is_disabled, is_suspended=organization.is_suspended
-    )
+    may_not = may_not_issue(is_disabled=organization.is_disabled, is_suspended=organization.is_suspended)
+    refusal: MayNotIssue | KeyLimit | InsufficientBalance | None = may_not or limit
     if refusal is None and count < len(request.emails):
         refusal = InsufficientBalance(required=required, available=organization.balance)
     return Verdict(refusal=refusal, required=required, available=organization.balance, affordable_recipients=count)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Answer:
     """The answer of a command: a document for `--json`, and a sentence or a table for a person.
 
-    With `columns` (heading to key of the row), the document is shown as a table. `faults` are sentences about the
-    command's input. They go to standard error; the document holds them in its own form.
+    With `columns` (heading to key of the row), the document is shown as a table, or the `rows` of it that are given.
+    `faults` are sentences about the command's input. They go to standard error; the document has them in its own form.
     """
 
     def __init__(
@@ -31,12 +31,14 @@ class Answer:
         *,
         sentence: str | None = None,
         columns: "Columns | None" = None,
+        rows: Sequence[Mapping[str, Any]] | None = None,
         faults: Sequence[str] = (),
         exit_status: int = 0,
     ) -> None:
         self._document = document
         self._sentence = sentence
         self._columns = columns
+        self._rows = rows
         self._faults = faults
         self.exit_status = exit_status
 
@@ -48,10 +50,10 @@ class Answer:
             click.echo(json.dumps(_writable(self._document), default=_plain, indent=2, ensure_ascii=False))
             return
         if self._columns is not None:
-            rows = [self._document] if isinstance(self._document, Mapping) else self._document
+            whole = [self._document] if isinstance(self._document, Mapping) else self._document
             from app.cli.tables import print_table  # noqa: PLC0415  # Most answers are sentences and need no table.
 
-            print_table(rows, self._columns)
+            print_table(whole if self._rows is None else self._rows, self._columns)
         if self._sentence is not None:
             click.echo(self._sentence)
 

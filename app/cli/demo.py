@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from app import api_keys, organizations
+from app.cli.operator_command import by_operator
 from app.ledger.refill import open_organization
 from app.local.datadir import DataDir
 from app.members import links, members
@@ -64,7 +65,7 @@ def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
 
 def _make_organization() -> tuple[Keys, str]:
     """Make the demo organization; return its keys, and the token of its member's link."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         start = settings().sandbox_balance
         organization_id = open_organization(connection, "Demo", balance=_BALANCE, sandbox_balance=start)
         _, token = links.add(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)

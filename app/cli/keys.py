@@ -1,20 +1,48 @@
 """`points keys`: make, list and revoke API keys."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from app import api_keys, organizations
 from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.postgres.database import transaction
+from app.settings import INT64_MAX
+from app.values.key_bounds import SCOPES, Bounds, in_order, parse_end
 from app.values.numbers import moment
 from app.values.texts import with_name
 
-_COLUMNS = {
+if TYPE_CHECKING:
+    from app.cli.tables import Columns
+
+
+class _End(click.ParamType[datetime]):
+    """A day, whose end in UTC it is, or a time with its zone."""
+
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            return parse_end(value)
+        except ValueError as error:
+            self.fail(f"it {error}", param, ctx)
+
+
+def _bounds(row: Mapping[str, Any]) -> str:
+    return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words()
+
+
+_POINTS = click.IntRange(1, INT64_MAX)
+_COLUMNS: "Columns" = {
     "ID": "id",
     "Name": "name",
     "Mode": "mode",
     "Starts with": "start",
+    "Bounds": _bounds,
     "Created": "created_at",
     "Last used": "last_used_at",
     "Revoked": "revoked_at",
@@ -30,18 +58,35 @@ def keys() -> None:
 @click.argument("organization_id", type=ORGANIZATION_ID)
 @click.option("--development", is_flag=True, help="A key for the sandbox.")
 @click.option("--name", help="What people call it, such as the program that uses it: up to 100 characters.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    help="What the key may do; give it several times for several [default: everything].",
+)
+@click.option(
+    "--expires",
+    "expires_at",
+    type=_End(),
+    help="The key works until the end of this day in UTC (2026-12-31), or until a time.",
+)
+@click.option("--batch-limit", type=_POINTS, help="The most points that it may send in one batch.")
+@click.option("--daily-limit", type=_POINTS, help="The most points that it may send on one day in UTC.")
 @operator_command
-def create(organization_id: int, development: bool, name: str | None) -> Answer:
-    """Make an API key. It is shown once."""
-    with transaction() as connection:
-        api_key_id, key = api_keys.create(connection, organization_id, sandbox=development, name=name)
+def create(
+    organization_id: int, development: bool, name: str | None, scopes: tuple[str, ...] = (), **limits: Any
+) -> Answer:
+    """Make an API key. It is shown once. What bounds it is set now for good."""
+    bounds = Bounds(in_order(scopes), **limits)
+    with transaction(by=by_operator()) as connection:
+        api_key_id, key = api_keys.create(connection, organization_id, sandbox=development, name=name, bounds=bounds)
         name = api_keys.names_of(connection, [api_key_id])[api_key_id]
     title = with_name(f"{'development' if development else 'live'} key {api_key_id}", name)
-    sentence = f"{key}\nThis is {title}. It is shown once and not stored: keep it now."
-    return Answer(
-        {"id": api_key_id, "key": key, "name": name, "organization_id": organization_id, "sandbox": development},
-        sentence=sentence,
-    )
+    words = f" It has bounds: {bounds.in_words()}." if bounds.in_words() else ""
+    sentence = f"{key}\nThis is {title}.{words} It is shown once and not stored: keep it now."
+    told = {"id": api_key_id, "key": key, "name": name, "organization_id": organization_id, "sandbox": development}
+    return Answer(told | bounds.payload(), sentence=sentence)
 
 
 @keys.command(name="list")
@@ -61,7 +106,7 @@ def list_keys(organization_id: int) -> Answer:
 @operator_command
 def revoke(key_id: int) -> Answer:
     """Revoke a key at once."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         revoked_at, is_news = api_keys.revoke(connection, key_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
     sentence = f"{title} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."

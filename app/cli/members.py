@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from app import organizations
 from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.members import links
@@ -51,10 +51,10 @@ def members() -> None:
 def create(email: str, first_name: str, last_name: str, organization_id: int, role: str, url: str | None) -> Answer:
     """Make a member, and print the link to choose a password with.
 
-    A viewer sees; a sender also sends, cancels and takes back; an admin also manages members, keys and
-    webhooks. The link is good once, for 24 hours, and is shown once.
+    A viewer sees; a sender also sends, cancels and takes back; an approver also approves what others
+    have sent; an admin also manages members, keys and webhooks. The link is good once, for 24 hours, and is shown once.
     """
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         member_id, token = links.add(connection, organization_id, email, first_name, last_name, role=role, by=None)
     return _link_answer(member_id, token, url)
 
@@ -82,7 +82,7 @@ def link(member: str, url: str | None) -> Answer:
 
     Earlier links stop working. The password still works until another is chosen.
     """
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         member_id = _id_of(connection, member)
         token = links.make_link(connection, rows.lock(connection, member_id), by=None)
     return _link_answer(member_id, token, url)
@@ -93,7 +93,7 @@ def link(member: str, url: str | None) -> Answer:
 @operator_command
 def remove(member: str) -> Answer:
     """Remove a member and end the member's sessions. What the member did stays in Activity."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         member_id = _id_of(connection, member)
         rows.remove(connection, rows.lock(connection, member_id), by=None)
     return Answer({"id": member_id, "removed": True}, sentence=f"Member {member_id} is removed.")

@@ -18,11 +18,13 @@ from app.errors import PointsError, Refused
 from app.local import servers
 from app.local.datadir import DataDir
 from app.local.interrupts import end_gently
+from app.local.owner import user_name
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
 from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out
 from app.settings import settings
+from app.values.authors import OPERATOR_LENGTH_MAX, Author
 
 
 def operator_command(
@@ -39,13 +41,18 @@ def operator_command(
     @functools.wraps(function)
     def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
         end_gently()  # However the command is ended, it leaves no embedded server behind.
-        with _database(DataDir(data_dir), makes_data=makes_data, migrates=migrates):
+        with database(DataDir(data_dir), makes_data=makes_data, migrates=migrates):
             answer = function(**arguments)
         answer.print(as_json=as_json)
         if answer.exit_status:
             raise click.exceptions.Exit(answer.exit_status)
 
     return command
+
+
+def by_operator() -> Author:
+    """Return who gives the command, as the author of what it does: the system user."""
+    return Author(operator=user_name(os.getuid())[:OPERATOR_LENGTH_MAX])
 
 
 def document(row: Any, **more: object) -> dict[str, Any]:
@@ -56,7 +63,7 @@ def document(row: Any, **more: object) -> dict[str, Any]:
 
 
 @contextmanager
-def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator[None]:
+def database(datadir: DataDir, *, makes_data: bool = False, migrates: bool = False) -> Iterator[None]:
     """Give a command an up-to-date database. The embedded one is brought up to date if it is not."""
     is_new = not PostgreSQL(datadir).is_initialised()
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
@@ -99,20 +106,19 @@ def database_in_reach() -> Iterator[None]:
         yield
     except DBAPIError as error:
         if isinstance(error.orig, InsufficientPrivilege):
-            raise Refused(
-                f"The role of DATABASE_URL may not do what this command does: {_first_line(error)}."
-            ) from None
+            raise Refused(f"The role of DATABASE_URL may not do what this command does: {first_line(error)}.") from None
         if not is_away(error):
             raise
         if is_locked_out(error) or isinstance(error.orig, QueryCanceled):
-            raise Refused(f"PostgreSQL gave up waiting ({_first_line(error)}). Give the command again.") from None
+            raise Refused(f"PostgreSQL gave up waiting ({first_line(error)}). Give the command again.") from None
         if error.connection_invalidated:
             raise Unreachable(
-                f"The connection to the database was lost: {_first_line(error)}. The command's changes may have been"
+                f"The connection to the database was lost: {first_line(error)}. The command's changes may have been"
                 " made all the same: look before you give it again."
             ) from None
-        raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
+        raise Unreachable(f"The database does not answer: {first_line(error)}.") from None
 
 
-def _first_line(error: DBAPIError) -> str:
+def first_line(error: DBAPIError) -> str:
+    """Return what PostgreSQL says first about an error, without its full stop."""
     return str(error.orig).strip().partition("\n")[0].rstrip(".")

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import ORGANIZATION_ID
 from app.ledger.refill import open_organization, refill_once
 from app.postgres.database import transaction
@@ -32,6 +32,13 @@ def _held(row: Mapping[str, Any]) -> str:
     return "for ever" if row["held_days"] is None else f"{row['held_days']} days"
 
 
+def _approval(row: Mapping[str, Any]) -> str:
+    """Return which sends await an approval."""
+    if row["approval_above"] is None:
+        return "never"
+    return f"{row['approval_of']} above {points(row['approval_above'])}"
+
+
 _COLUMNS: "Columns" = {
     "ID": "id",
     "Name": "name",
@@ -39,6 +46,7 @@ _COLUMNS: "Columns" = {
     "After last refill": "last_refill",
     "Sandbox": "sandbox_balance",
     "Held": _held,
+    "Approval": _approval,
     "State": _state,
     "Created": "created_at",
 }
@@ -58,7 +66,7 @@ def organizations() -> None:
 def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
     """Make an organization. Its opening balances are refills."""
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
         return _show(
             connection,
@@ -93,7 +101,7 @@ def show(organization_id: int) -> Answer:
 @operator_command
 def refill(organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
     """Add AMOUNT points to an organization's balance."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
         mode = "sandbox" if sandbox else "live"
         if booked.is_new:
@@ -107,15 +115,20 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
 
 
 class _NumberOrNone(click.ParamType[int]):
-    """A number from 1 on, or `none`, which becomes 0: for click, None means that the option is not given."""
+    """A number, or `none`, which becomes -1: for click, None means that the option is not given."""
 
     name = "number"
 
-    def __init__(self, at_most: int) -> None:
-        self._range = click.IntRange(1, at_most)
+    def __init__(self, at_most: int, *, at_least: int = 1) -> None:
+        self._range = click.IntRange(at_least, at_most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        return 0 if value == "none" else self._range.convert(value, param, ctx)
+        return -1 if value == "none" else self._range.convert(value, param, ctx)
+
+    @staticmethod
+    def value_of(number: int) -> int | None:
+        """Return what a given option sets."""
+        return None if number < 0 else number
 
 
 @organizations.command(name="set")
@@ -136,9 +149,32 @@ class _NumberOrNone(click.ParamType[int]):
 def set_values(organization_id: int, held_days: int | None, low_balance: int | None) -> Answer:
     """Set options of an organization, from its next batch on."""
     given = {"held_days": held_days, "low_balance": low_balance}
-    changes = {name: value or None for name, value in given.items() if value is not None}
+    changes = {name: _NumberOrNone.value_of(value) for name, value in given.items() if value is not None}
     if not changes:
         raise click.UsageError("Nothing is set: give --held-days, --low-balance, or both.")
+    with transaction(by=by_operator()) as connection:
+        return _answer(rows.change(connection, organization_id, changes))
+
+
+@organizations.command()
+@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+@click.option(
+    "--above",
+    type=_NumberOrNone(INT64_MAX, at_least=0),
+    metavar="N|none",
+    help="Sends of more points than this await an approval; none: no send does.",
+)
+@click.option("--of", type=click.Choice(rows.APPROVAL_OF), help="Of the console's sends, or of all: those of keys too.")
+@operator_command
+def approval(organization_id: int, above: int | None, of: str | None) -> Answer:
+    """Set which sends await an approval by another than their sender, from the next send on."""
+    changes: dict[str, int | str | None] = {}
+    if above is not None:
+        changes["approval_above"] = _NumberOrNone.value_of(above)
+    if of is not None:
+        changes["approval_of"] = of
+    if not changes:
+        raise click.UsageError("Nothing is set: give --above, --of, or both.")
     with transaction() as connection:
         return _answer(rows.change(connection, organization_id, changes))
 
@@ -148,7 +184,7 @@ def _flag_command(name: str, sentence: str, **flag: bool) -> None:
     @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
     @operator_command
     def command(organization_id: int) -> Answer:
-        with transaction() as connection:
+        with transaction(by=by_operator()) as connection:
             return _answer(rows.change(connection, organization_id, flag))
 
 

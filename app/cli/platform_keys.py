@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import RowId
 from app.platform import keys
 from app.postgres.database import transaction
@@ -42,7 +42,7 @@ def platform_keys() -> None:
 @operator_command
 def create(name: str, scopes: tuple[str, ...]) -> Answer:
     """Make a platform key for a program that NAME tells. The key is shown once."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         made, key = keys.create(connection, name, scopes)
     sentence = (
         f"{key}\nThis is platform key {made.id}, with the scopes {', '.join(made.scopes)}. It is shown once and not"
@@ -65,7 +65,7 @@ def list_keys() -> Answer:
 @operator_command
 def revoke(key_id: int) -> Answer:
     """Revoke a platform key at once."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         revoked_at, is_news = keys.revoke(connection, key_id)
     sentence = f"Platform key {key_id} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."
     return Answer({"id": key_id, "revoked": True, "revoked_at": revoked_at}, sentence=sentence)

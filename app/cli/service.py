@@ -131,6 +131,8 @@ class Service:
             PointsError: the batch was not accepted.
         """
         sent = self.answer(lambda points: points.send(**body, idempotency_key=idempotency_key, wait_s=self.wait_s))
+        if sent.status == "awaiting_approval":
+            raise NoAnswer(f"Batch {sent.batch_id} is accepted, and awaits an approval. Nothing is debited yet.")
         if sent.status != "issued":
             raise NoAnswer(f"Batch {sent.batch_id} is {sent.status}, and was not issued in the time of --patience.")
         return sent

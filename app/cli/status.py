@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
+from app.cli.status_of_organizations import look_at_organizations, print_organizations
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -31,9 +32,15 @@ _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
 @click.command()
+@click.option(
+    "--organizations",
+    "with_organizations",
+    is_flag=True,
+    help="Show each organization too: its balance, whether it is low, and the points issued today and lately.",
+)
 @json_option
 @data_dir_option
-def status(as_json: bool, data_dir: str) -> None:
+def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
     """Show whether all is well, and what runs where. Exit status 1 when something is down.
 
     Web, workers, beat, Flower, versions, queue lengths, oldest queued batch.
@@ -54,7 +61,7 @@ def status(as_json: bool, data_dir: str) -> None:
         "redis_url": settings().redis_url,
         "web_url": running.get("web_url"),
         "flower_url": running.get("flower_url"),
-        **_look_at_database(),
+        **_look_at_database(with_organizations=with_organizations),
         **_look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
@@ -62,12 +69,14 @@ def status(as_json: bool, data_dir: str) -> None:
         found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
     found["down"] = _down(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
+    if found.get("organizations") and not as_json:
+        print_organizations(found["organizations"], has_more=found["has_more_organizations"])
     if found["down"]:
         raise click.exceptions.Exit(1)
 
 
-def _look_at_database() -> dict[str, Any]:
-    """Return whether PostgreSQL answers, and what waits in the queue, which is in its tables."""
+def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
+    """Return whether PostgreSQL answers, and what its tables tell: what waits in the queue, and the organizations."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
@@ -75,9 +84,11 @@ def _look_at_database() -> dict[str, Any]:
             is_made = has_tables(connection)
             row = count_queued(connection) if is_made else None
             behind = lag_by_status(lags(connection)) if is_made else {}
+            known = look_at_organizations(connection) if is_made and with_organizations else {}
     except SQLAlchemyError as error:
         reason = _reason(error)
         unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks"))
+        unknown |= {"organizations": None} if with_organizations else {}
         return {"database": None, "database_error": reason, **unknown}
     finally:
         engine.dispose()
@@ -88,6 +99,7 @@ def _look_at_database() -> dict[str, Any]:
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
         "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
+        **known,
     }
 
 

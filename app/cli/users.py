@@ -1,4 +1,4 @@
-"""`points users`: register users, one or many. Registering claims what is held for the address."""
+"""`points users`: register users, one or many, show and erase them. Registering claims what is held for the address."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ import click
 from app import users as rows
 from app.cli.answer import Answer
 from app.cli.lists import sheet_option
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
+from app.cli.options import RowId
+from app.erasing.erase import erase_user
 from app.errors import Refused
 from app.ledger.registering import register_user
 from app.postgres.database import transaction
@@ -26,7 +28,7 @@ _BAD_ROWS_SHOWN_MAX = 100
 
 @click.group()
 def users() -> None:
-    """Register and show users."""
+    """Register, show and erase users."""
 
 
 @users.command()
@@ -37,7 +39,7 @@ def users() -> None:
 def create(email: str, first_name: str, last_name: str) -> Answer:
     """Register a user. Points held for the address are credited."""
     user = rows.new_user(email, first_name, last_name)
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         registration = register_user(connection, user)
         if not registration.is_new:
             raise Refused(f"A user is registered as {user.address.text} already.")
@@ -51,6 +53,18 @@ def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
     with transaction() as connection:
         return Answer(document(rows.get(connection, email)), columns=_COLUMNS)
+
+
+@users.command()
+@click.argument("user_id", metavar="ID", type=RowId("user"))
+@operator_command
+def erase(user_id: int) -> Answer:
+    """Erase a user for good: the names and addresses, wherever they are, become erased-ID.
+
+    The id, the balance and the books stay. Given again, it goes on where it was interrupted.
+    """
+    user = erase_user(user_id, by=by_operator())
+    return Answer(document(user), columns=_COLUMNS, sentence=f"User {user_id} is erased for good.")
 
 
 @users.command(name="import")

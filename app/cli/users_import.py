@@ -10,6 +10,7 @@ from typing import IO, NamedTuple, Self
 
 from app import users
 from app.cli.lists import opened_list
+from app.cli.operator_command import by_operator
 from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.registering import register_in_steps
@@ -59,7 +60,7 @@ def import_users(path: Path, *, sheet: str | None = None) -> Imported:
 
 
 def _register(chunk: list[users.NewUser], counts: Imported) -> None:
-    for step in register_in_steps(chunk):
+    for step in register_in_steps(chunk, by=by_operator()):
         counts.registered += len(step.user_ids)
         counts.already_registered += step.looked_at - len(step.user_ids)
 

@@ -3,7 +3,7 @@
 import click
 
 from app.cli.answer import Answer
-from app.cli.operator_command import operator_command
+from app.cli.operator_command import by_operator, operator_command
 from app.cli.tables import Columns
 from app.postgres.database import snapshot, transaction
 from app.webhooks.lag import Lag, lags
@@ -61,6 +61,6 @@ def _document(lag: Lag) -> dict[str, object]:
 @operator_command
 def reencrypt() -> Answer:
     """Encrypt all secrets with the newest key of POINTS_SECRETS_KEY, so that older keys can be removed from it."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         count = reencrypt_all(connection)
     return Answer({"webhooks": count}, sentence=f"The secrets of {count} webhooks are encrypted with the newest key.")

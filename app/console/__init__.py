@@ -14,6 +14,7 @@ from app.console.cookie import ConsoleCookie
 from app.console.views import (
     account,
     activity,
+    approval,
     batches,
     cancel,
     hold_longer,
@@ -31,6 +32,7 @@ from app.console.views import (
     send_cost,
     sign_in,
     sign_out,
+    statement,
     static,
     take_back,
     transactions,
@@ -41,8 +43,8 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_again, send_cost, outcome, lists, batches, cancel, hold_longer, move, take_back, reversals),
-    *(transactions, requests),
+    *(send, send_again, send_cost, outcome, lists, batches, approval, cancel, hold_longer, move, take_back, reversals),
+    *(transactions, requests, statement),
 )
 
 Handler = Callable[[Any], Response]

@@ -3,9 +3,10 @@
 from sqlalchemy import Connection
 
 from app import organizations
+from app.actions import log as actions
 from app.api_keys import Caller
 from app.console.blueprints import current_member, is_sandbox
-from app.members import actions
+from app.values.authors import Author
 
 
 def calling_member(connection: Connection) -> Caller:
@@ -19,6 +20,17 @@ def record_action(
     connection: Connection, action: str, subject_id: int, *, sandbox: bool | None = None, detail: str | None = None
 ) -> None:
     """Record an action of the signed-in member, to be committed with its change."""
-    member = current_member()
-    author = {"organization_id": member.organization_id, "member_id": member.id}
-    actions.record(connection, action, **author, subject_id=subject_id, sandbox=sandbox, detail=detail)
+    actions.record(
+        connection,
+        action,
+        organization_id=current_member().organization_id,
+        subject_id=subject_id,
+        sandbox=sandbox,
+        detail=detail,
+        by=signed_in(),
+    )
+
+
+def signed_in() -> Author:
+    """Return the signed-in member as the author of what is done."""
+    return Author(member_id=current_member().id)

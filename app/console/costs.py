@@ -13,7 +13,7 @@ from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
 from app.console.faults import in_words
 from app.errors import InsufficientBalance, MayNotIssue, PointsError, Refused
-from app.organizations import may_not_issue
+from app.organizations import get_whole, may_not_issue
 from app.uploads import parts as upload_parts
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
@@ -25,13 +25,15 @@ class Cost(NamedTuple):
     """What a list costs now: verify's answer for the whole list, and whom the balance pays of its batches.
 
     `refusal` is why no button could issue or schedule anything of it; None when one can. `seen` is a digest of all that
-    the last page shows, so that its button does just that. `before` tells of earlier sends to the recipients.
+    the last page shows, so that its button does just that. `before` tells of earlier sends to the recipients. Batches
+    of more than `approval_above` points await an approval; None: none does.
     """
 
     verdict: verify.Verdict
     payable: upload_parts.Payable
     before: SentBefore
     refusal: PointsError | None
+    approval_above: int | None
     seen: str
 
 
@@ -54,7 +56,9 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
     )
     late = None if upload.send_at is None else _late(connection, upload, upload.send_at)
     before = sent_before(connection, upload)
-    return Cost(verdict, payable, before, _refusal(upload, verdict, late), _seen(upload, payable, before))
+    above = get_whole(connection, organization.id).approval_above
+    seen = _seen(upload, payable, before, above)
+    return Cost(verdict, payable, before, _refusal(upload, verdict, late), above, seen)
 
 
 def _late(connection: Connection, upload: UploadRow, send_at: datetime) -> Refused | None:
@@ -84,9 +88,9 @@ def late_sentence(fault: str) -> str:
     return in_words(fault, "send_at", "The time to issue it")
 
 
-def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore) -> str:
+def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, approval_above: int | None) -> str:
     scope = (upload.id, upload.sandbox, upload.sheet, upload.column)
-    settled = (upload.amount, upload.label, upload.recipients, upload.points)
+    settled = (upload.amount, upload.label, upload.recipients, upload.points, approval_above)
     when = None if upload.send_at is None else (timestamp(upload.send_at), current_zone())
     lately = before.lately
     earlier = [

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wtforms import Field, Form, RadioField
+from wtforms import Field, Form, RadioField, SelectMultipleField
+
+from app.batches.read import AWAITING_APPROVAL
 
 
 class Fault(NamedTuple):
@@ -25,6 +27,7 @@ def faults_of(forms: Sequence[Form]) -> list[Fault]:
 
 def in_words(sentence: str, name: str, label: str) -> str:
     """Return a sentence of the interface about its field `name` for a person, who sees the label in its place."""
+    sentence = sentence.replace(AWAITING_APPROVAL, AWAITING_APPROVAL.replace("_", " "))
     for begin in (f"The {name} field ", f"The {name} parameter ", f"The {name} "):
         if sentence.startswith(begin):
             return f"{subject(label)} {sentence.removeprefix(begin)}"
@@ -37,6 +40,6 @@ def subject(label: str) -> str:
 
 
 def _target(field: Field) -> str:
-    """Return the id of a field's control; of radio buttons, that of the first."""
-    first = next(iter(field), None) if isinstance(field, RadioField) else None
+    """Return the id of a field's control; of radio buttons or boxes to tick, that of the first."""
+    first = next(iter(field), None) if isinstance(field, RadioField | SelectMultipleField) else None
     return str((first or field).id)

@@ -4,20 +4,44 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask_wtf import FlaskForm
-from wtforms import Field, Form, PasswordField, SelectChoice, SelectField, StringField, ValidationError
-from wtforms.validators import DataRequired, InputRequired
+from wtforms import (
+    Field,
+    Form,
+    PasswordField,
+    SelectChoice,
+    SelectField,
+    SelectMultipleField,
+    StringField,
+    ValidationError,
+)
+from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms.widgets import CheckboxInput, ListWidget
 
+from app.batches.approval import REASON_LENGTH_MAX
 from app.console.faults import in_words, subject
 from app.errors import InvalidAddress, InvalidRequest, PointsError, Refused
-from app.members.members import ADMIN, SENDER, VIEWER
+from app.fields.bounds import read_bounds
+from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
+from app.settings import settings
 from app.values.addresses import parse
+from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
 from app.values.texts import checked_name
+from app.values.validation_errors import FaultsFound
 from app.values.zones import zone_names
 
 ROLE_WORDS = {
     VIEWER: "viewer: can only look",
     SENDER: "sender: can also send, cancel and take back",
+    APPROVER: "approver: can also approve what others have sent",
     ADMIN: "admin: can also manage members, keys and webhooks",
+}
+
+SCOPE_WORDS = {
+    READ: "read: batches, transactions, reversals, events and requests",
+    SEND: "send: verify, send, move and cancel; also hold longer, and change the sandbox",
+    REVERSE: "reverse: take points back",
+    WEBHOOKS: "webhooks: make, change and delete them",
+    APPROVE: "approve: approve or reject what others have sent",
 }
 
 
@@ -52,6 +76,11 @@ def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = No
                 say_beside(form[own], in_words(sentence, name, form[own].label.text))
             else:
                 say_of_form(form, sentence)
+
+
+def amount_of(text: str | None) -> int | None:
+    """Return a number in ASCII digits; None for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 19 else None
 
 
 class SignInForm(FlaskForm):
@@ -90,9 +119,44 @@ class MemberForm(FlaskForm):
             raise ValidationError(f"What you typed {error.sentence}") from None
 
 
+class RejectForm(FlaskForm):
+    reason = StringField(
+        "Reason",
+        filters=[stripped],
+        validators=[
+            DataRequired("Enter a reason: the sender sees it."),
+            Length(max=REASON_LENGTH_MAX, message=f"Enter at most {REASON_LENGTH_MAX} characters."),
+        ],
+    )
+
+
 class KeyForm(FlaskForm):
+    """A new key. The interface's rules check its bounds, so that all faults are shown at once."""
+
     name = StringField("Name", filters=[stripped])
     mode = SelectField("Kind", choices={"sandbox": "development (sandbox)", "live": "live (real points)"})
+    scopes = SelectMultipleField(
+        "What it may do", choices=SCOPE_WORDS, widget=ListWidget(), option_widget=CheckboxInput()
+    )
+    expires_at = StringField("Last day", filters=[stripped])
+    batch_limit = StringField("Points of one batch, at most", filters=[stripped])
+    daily_limit = StringField("Points of one day, at most", filters=[stripped])
+
+    def bounds(self) -> Bounds | None:
+        """Return the bounds that the form says; None, and a sentence beside a field, if one is wrong."""
+        limits, faults = (self.batch_limit, self.daily_limit), FaultsFound()
+        fields = {limit.name: amount_of(limit.data) for limit in limits}
+        fields |= {"scopes": self.scopes.data or None, "expires_at": self.expires_at.data or None}
+        bounds = read_bounds(fields, faults, settings())
+        for limit in limits:
+            if limit.data and fields[limit.name] is None:
+                faults.add(limit.name, f"The {limit.name} must be a whole number, digits only.")
+        try:
+            faults.raise_if_any()
+        except InvalidRequest as error:
+            say_why(self, error)
+            return None
+        return bounds
 
 
 class RoleForm(FlaskForm):

@@ -1,72 +1,47 @@
-"""What was found in a list, as a file: read page by page while it is written, up to a limit."""
+"""All that was found in a list, as a file: read piece by piece while it is written."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from flask import Response
+from flask import Response, request
+from wtforms import Form
 
-from app.batches import payloads
 from app.console import files
+from app.console.caller import calling_member
+from app.console.downloads import save_as
+from app.console.list_queries import asked_of
 from app.console.slow_work import searches
-from app.pages import batch_pages, transaction_pages
-from app.pages.filters import CursorPosition, Filters, Page, Row
-from app.pages.parameters import LIMIT_MAX
+from app.errors import InvalidRequest
+from app.exports.columns import CSV
+from app.exports.export import begin
+from app.exports.sources import NOUNS
+from app.pages.parameters import id_of
+from app.pages.queries import read_parameter
 from app.postgres.database import transaction
-from app.values.timestamps import timestamp
-
-# A file has no more rows than a spreadsheet shows, and its reader waits for them.
-ROWS_MAX = 1_000_000
-
-_OF_TRANSACTIONS = (
-    *("email", "reference", "label", "amount", "state", "reversed", "transaction_id", "batch_id", "issued_at"),
-    "sender",
-)
-_OF_BATCHES = ("batch_id", "created_at", "issued_at", "status", "label", "sender", "recipients", "debited", "points")
+from app.values.validation_errors import FaultsFound
 
 
-def of_transactions(filters: Filters) -> Response:
-    """Answer with the transactions that match."""
+def found_file(kind: str, form: Form, fixed: Mapping[str, str] | None = None) -> Response:
+    """Answer with the rows of a list that match what a form asks for, oldest first.
 
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for found in _pages(transaction_pages.page, filters):
-            shown = payloads.transaction_payloads(found)
-            for (batch, _), body in zip(found, shown, strict=True):
-                yield (
-                    *(body["email"], body["reference"] or ""),
-                    *(body["label"] or "", body["amount"], body["state"], body["reversed"]),
-                    *(body["id"], batch.id, body["created_at"], _name(batch.sender)),
-                )
+    The parameter `after` has it go on behind a row, the last of a file that broke off.
 
-    return files.file(files.CSV, "transactions", _OF_TRANSACTIONS, rows(), lines=ROWS_MAX)
+    Raises:
+        InvalidRequest: something is asked for in a wrong way.
+        NotFound: there is no such row.
+    """
+    with transaction() as connection:
+        who = calling_member(connection)
+    asked = asked_of(kind, who, form, fixed, beside=("after",))
+    if form.errors:
+        raise InvalidRequest(form.errors)
+    faults = FaultsFound()
+    after = read_parameter(request.args.to_dict(flat=False), "after", id_of(NOUNS[kind]), faults)
+    faults.raise_if_any()
+    export = begin(kind, CSV, asked.filters, after=after)
 
+    def content() -> Iterator[bytes]:
+        if after is None:
+            yield files.MARK.encode()
+        yield from export.content(searches.turn_of_many)
 
-def of_batches(filters: Filters) -> Response:
-    """Answer with the batches that match."""
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for found in _pages(batch_pages.page, filters):
-            for batch in found:
-                yield (
-                    *(batch.id, timestamp(batch.created_at), batch.issued_at and timestamp(batch.issued_at)),
-                    *(batch.status, batch.label or "", _name(batch.sender)),
-                    *(batch.recipient_count, batch.debited_count, batch.debited_amount),
-                )
-
-    return files.file(files.CSV, "batches", _OF_BATCHES, rows(), lines=ROWS_MAX)
-
-
-def _pages(page: Callable[..., Page[Row]], filters: Filters) -> Iterator[list[Row]]:
-    start: CursorPosition | None = None
-    written = 0
-    while written < ROWS_MAX:
-        # One transaction for each page, so that a slow reader holds no connection.
-        with searches.turn(), transaction() as connection:
-            found = page(connection, filters, start=start, limit=LIMIT_MAX, is_far=True)
-        yield list(found.rows)
-        written, start = written + len(found.rows), found.next
-        if start is None:
-            return
-
-
-def _name(sender: Any) -> str:
-    return "" if sender is None else f"{sender['first_name']} {sender['last_name']}".strip()
+    return save_as(Response(content(), content_type="text/csv; charset=utf-8"), f"{kind}.csv")

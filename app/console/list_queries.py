@@ -1,6 +1,6 @@
 """The query of a list's form, read by the rules of the API's lists, and by some of a person's own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from flask import request
@@ -23,10 +23,16 @@ _NAMES = {"email_part": "email", "label_part": "label"}
 _UNKNOWN = "The address of this page asks for something that this list does not know. Show all, and search again."
 
 
-def asked_of(kind: str, who: Caller, form: Form, fixed: Mapping[str, str] | None = None) -> PageRequest:
+def asked_of(
+    kind: str, who: Caller, form: Form, fixed: Mapping[str, str] | None = None, *, beside: Sequence[str] = ()
+) -> PageRequest:
     """Return the requested page; with faults, which the form then says, it is the first page without filters.
 
     A form also sends its empty fields, which are ignored. A day means the whole day in the zone of the member.
+
+    Args:
+        fixed: parameters that are not asked for.
+        beside: parameters that the view reads itself.
     """
     given = {name: text.strip() for name, text in request.args.items() if text.strip()}
     for name, moment in (("created_from", _FIRST_OF_DAY), ("created_to", _LAST_OF_DAY)):
@@ -39,7 +45,7 @@ def asked_of(kind: str, who: Caller, form: Form, fixed: Mapping[str, str] | None
     if kind == "transactions" and "email" in given and not _is_address(given["email"]):
         given["email_part"] = given.pop("email")
     always = {"limit": _ROWS, **(fixed or {})}
-    also = OF_PEOPLE if kind in ("batches", "transactions") else ()
+    also = (*beside, *(OF_PEOPLE if kind in ("batches", "transactions") else ()))
     try:
         return parse_page_request(kind, _query(given | always), who, also=also)
     except InvalidRequest as error:

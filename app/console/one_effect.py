@@ -9,6 +9,7 @@ from flask import request
 from sqlalchemy import Connection
 
 from app.console.blueprints import FormTooOld, current_member
+from app.console.caller import signed_in
 from app.errors import PointsError
 from app.members import used_forms
 from app.postgres.database import transaction
@@ -51,7 +52,7 @@ def change(*, shown_once: str = "") -> Iterator[Connection]:
     Raises:
         FormUsed: the form has had its effect.
     """
-    with transaction() as connection:
+    with transaction(by=signed_in()) as connection:
         use(connection, shown_once=shown_once)
         yield connection
 

@@ -34,7 +34,9 @@ _REASONS = {
     batches.HELD: "waits for an account with this address",
     batches.QUEUED: "not issued yet",
     batches.SCHEDULED: "not issued yet",
+    batches.AWAITING_APPROVAL: "awaits an approval",
     batches.CANCELLED: "the batch was cancelled",
+    batches.REJECTED: "the batch was rejected",
     batches.REFUSED: "the organization may not issue",
 }
 

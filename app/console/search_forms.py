@@ -18,7 +18,7 @@ _ANY = SelectChoice("", "any")
 
 
 def _one_of(label: str, words: Sequence[str]) -> SelectField:
-    return SelectField(label, choices=[_ANY, *map(SelectChoice, words)])
+    return SelectField(label, choices=[_ANY, *(SelectChoice(word, word.replace("_", " ")) for word in words)])
 
 
 class ReversalSearch(Form):

@@ -11,7 +11,7 @@ from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 from app.batches.fields import AMOUNT, LABEL
 from app.console.costs import late_sentence
 from app.console.faults import in_words
-from app.console.forms import say_beside, stripped
+from app.console.forms import amount_of, say_beside, stripped
 from app.console.moment_form import MomentForm
 from app.recipient_files.pasted import one_a_line
 from app.settings import INT64_MAX, settings
@@ -38,11 +38,6 @@ def _check_points(_form: FlaskForm, field: StringField) -> None:
 def _check_label(_form: FlaskForm, field: StringField) -> None:
     if (sentence := LABEL.fault(field.data, settings())) is not None:
         raise ValidationError(in_words(sentence, "label", field.label.text))
-
-
-def amount_of(text: str | None) -> int | None:
-    """Return a number in ASCII digits; None for anything else."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 19 else None
 
 
 class _AskedForm(FlaskForm):

@@ -2,15 +2,16 @@
 
 from sqlalchemy import Connection
 
+from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
 from app.batches.fields import SEND
+from app.batches.read import AWAITING_APPROVAL
 from app.batches.request import IssueRequest, read_issue_request
 from app.console.caller import record_action
 from app.console.costs import cost, late_sentence
 from app.console.faults import in_words
 from app.errors import InvalidRequest, PointsError, Refused
-from app.members import actions
 from app.settings import settings
 from app.uploads import parts as upload_parts
 from app.uploads import uploads
@@ -95,6 +96,8 @@ def issue(
         detail += ", all or nobody"
     if upload.send_at is not None:
         detail += f", for {moment_in(ZONE_OF_ALL, upload.send_at)}"
+    if any(one.status == AWAITING_APPROVAL for one in accepted):
+        detail += ", awaiting an approval"
     record_action(connection, actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
     return accepted
 

@@ -41,6 +41,12 @@ class Turns:
         self._one_at_a_time = Lock()
 
     @contextmanager
+    def turn_of_many(self) -> Iterator[None]:
+        """Wait for a turn of work that was begun and is done in many: it is refused no more, however many wait."""
+        with self._one_at_a_time:
+            yield
+
+    @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn, and hold it for the block.
 

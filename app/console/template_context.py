@@ -38,6 +38,7 @@ NAVIGATION = (
         Entry(endpoint="console.list_transactions", words="Transactions"),
         Entry(endpoint="console.held", words="Held"),
         Entry(endpoint="console.list_reversals", words="Reversals"),
+        Entry(endpoint="console.statement", words="Statement"),
     ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN, of_both_modes=True),
@@ -58,7 +59,11 @@ _UNDER = {
     **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue"), "send"),
     **dict.fromkeys(("outcome",), "lists"),
     **dict.fromkeys(
-        ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back"), "list_batches"
+        (
+            *("show_batch", "ask_to_answer", "reject", "ask_to_cancel", "ask_to_move", "move"),
+            *("ask_to_take_back", "take_back"),
+        ),
+        "list_batches",
     ),
     **dict.fromkeys(("ask_to_hold", "hold_longer"), "held"),
     **dict.fromkeys(("show_reversal",), "list_reversals"),

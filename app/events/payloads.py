@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from app import logs
+from app.events import log
 from app.values import payloads
 from app.values.timestamps import timestamp
 
@@ -28,7 +29,7 @@ _log = logs.logger()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One event of an organization's log.
+    """One event of an organization's log, or of the platform's.
 
     `data` is its JSON object, without any e-mail address; None if it cannot be read from what is stored.
     """
@@ -88,7 +89,7 @@ def _render(event: Event, data: dict[str, Any]) -> bytes:
             "sequence": event.sequence,
             "sandbox": event.sandbox,
             "version": VERSION,
-            "organization": {"id": event.organization_id},
+            "organization": None if event.organization_id == log.PLATFORM else {"id": event.organization_id},
             "data": data,
         }
     )
@@ -96,7 +97,7 @@ def _render(event: Event, data: dict[str, Any]) -> bytes:
 
 def batch_data(row: Any) -> dict[str, Any]:
     """Build the `data` of an event about a batch: the batch as the list of batches showed it at that time."""
-    status = row.type.removeprefix("batch.")
+    status = _status_then(row)
     is_issued = status == "issued"
     metadata, more = row.metadata, {}
     if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
@@ -110,6 +111,7 @@ def batch_data(row: Any) -> dict[str, Any]:
         idempotency_key=row.idempotency_key,
         api_key_id=row.batch_api_key_id,
         sender=row.sender,
+        approval=None if status == "awaiting_approval" else row.approval,
         counts=_counts(row) if is_issued else None,
         created_at=row.batch_created_at,
         send_at=row.send_at or row.batch_send_at,
@@ -118,6 +120,14 @@ def batch_data(row: Any) -> dict[str, Any]:
         current_balance=row.batch_balance if is_issued else None,
     )
     return {"batch": batch | more}
+
+
+def _status_then(row: Any) -> str:
+    """Return the status of a batch right after what an event tells of it."""
+    if row.type == log.BATCH_APPROVED:
+        return "scheduled" if row.send_at is not None and row.send_at > row.approved_at else "queued"
+    status: str = row.type.removeprefix("batch.")
+    return status
 
 
 def _counts(row: Any) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Reading the log: an organization's events in one mode, oldest first."""
+"""Reading a log, oldest first: an organization's events in one mode, or those of the platform (`log.PLATFORM`)."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from app.events.payloads import Event, batch_data, reversal_data, tell_not_renderable
 from app.settings import INT64_MAX
-from app.values.payloads import sender_of
+from app.values.payloads import approval_of, sender_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +65,7 @@ def page(
 _PAGE = text(f"""
     SELECT e.id, e.organization_id, e.sandbox, e.sequence, e.type, e.created_at, e.batch_id, e.reversal_id, e.send_at,
            e.credited, e.idempotency_key, CAST(e.data AS text) AS data,
-           {sender_of("b.member_id")},
+           {sender_of("b.member_id")}, {approval_of("b.")}, b.approved_at,
            b.label, b.metadata, b.api_key_id AS batch_api_key_id, b.created_at AS batch_created_at,
            b.send_at AS batch_send_at, b.refusal AS batch_refusal, b.issued_at, b.recipient_count, b.debited_count,
            b.debited_amount, b.current_balance AS batch_balance,

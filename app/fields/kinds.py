@@ -1,6 +1,6 @@
 """The kinds of fields that several requests have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -10,7 +10,14 @@ from app.fields.field import Field, FieldFault, Schema, is_integer, kind, refere
 from app.settings import Settings
 from app.values import addresses
 from app.values.addresses import Address
-from app.values.texts import NAME_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import (
+    KEY_NAME_LENGTH_MAX,
+    NAME_LENGTH_MAX,
+    REFERENCE,
+    REFERENCE_LENGTH_MAX,
+    key_name_fault,
+    shown,
+)
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
 
@@ -92,6 +99,23 @@ class Name(Text):
         return self.is_required or not self.is_nullable
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeyName(Name):
+    """The name of a key, as `checked_key_name` takes it."""
+
+    length_max: int = KEY_NAME_LENGTH_MAX
+
+    def check(self, value: Any, limits: Settings) -> str:
+        name = super().check(value, limits)
+        if (fault := key_name_fault(name)) is not None:
+            raise FieldFault(fault)
+        return name
+
+    @property
+    def _must_say_something(self) -> bool:
+        return True
+
+
 class Reference(Field[str]):
     """The caller's own id of something."""
 
@@ -110,6 +134,23 @@ class Reference(Field[str]):
         if not REFERENCE.fullmatch(value):
             raise FieldFault("must have visible characters only: no blanks and no control characters.")
         return value
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneOf(Field[str]):
+    """One of some words."""
+
+    words: Sequence[str]
+
+    def check(self, value: Any, limits: Settings) -> str:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string, but is {kind(value)}.")
+        if value not in self.words:
+            raise FieldFault(f"must be one of {', '.join(self.words)}, but is {shown(value)}.")
+        return value
+
+    def schema(self, limits: Settings) -> Schema:
+        return {"type": "string", "pattern": f"^({'|'.join(self.words)})$"}
 
 
 class Boolean(Field[bool]):

@@ -130,7 +130,11 @@ _CLAIM_IN = """
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND {user_in_mode} AND b.id = t.batch_id
         RETURNING u.id AS user_id, u.first_name, u.last_name, t.organization_id,
-                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount
+                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount,
+                  t.points_left
+    ), entries AS (
+        INSERT INTO user_entries (user_id, created_at, transaction_id, amount)
+        SELECT user_id, (SELECT now FROM moment), id, points_left FROM claimed WHERE NOT {sandbox} ORDER BY user_id, id
     ), events AS (
         INSERT INTO unnumbered_events (organization_id, sandbox, created_at, type, data)
         SELECT organization_id, {sandbox}, (SELECT now FROM moment), 'transaction.claimed', json_build_object(

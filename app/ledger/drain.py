@@ -31,7 +31,7 @@ Announce = Callable[[Sequence[int], Counts], None]
 
 
 class _Take(Protocol):
-    """`issue` or `reverse`: takes one batch or reversal, or all that are due."""
+    """`issue` or `reverse`: takes the batch or reversal of one place in the queue, or all that are due."""
 
     def __call__(self, connection: Connection, organization_id: int, *, only: int | None) -> Outcomes | None: ...
 
@@ -109,19 +109,19 @@ def _leave_alone(organization_id: int) -> None:
 def _one_at_a_time(organization_id: int, announce: Announce) -> None:
     """Take each due batch and reversal in a separate transaction, so that a failure harms no other."""
     with single_statement() as connection:
-        batch_ids = due_batches(connection, organization_id, at_most=BATCHES_MAX)
+        batches = {one.place: one.id for one in due_batches(connection, organization_id, at_most=BATCHES_MAX)}
         reversal_ids = due_reversals(connection, organization_id, at_most=BATCHES_MAX)
-    for due_id in sorted([*batch_ids, *reversal_ids]):
-        is_reversal = due_id in reversal_ids
+    for place in sorted([*batches, *reversal_ids]):
+        is_reversal = place not in batches
         began = time.perf_counter()
         try:
-            outcomes = _alone(reverse if is_reversal else issue, organization_id, due_id)
+            outcomes = _alone(reverse if is_reversal else issue, organization_id, place)
         except Exception as error:  # As above.
             if is_unreachable(error):
                 raise
             if is_locked_out(error):
                 return
-            _put_aside(organization_id, due_id, error, is_reversal=is_reversal)
+            _put_aside(organization_id, batches.get(place, place), error, is_reversal=is_reversal)
             continue
         if outcomes is None:
             return
@@ -138,17 +138,17 @@ def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_revers
     count({POSTPONED_BATCHES.field(): 1})
 
 
-def _alone(take: _Take, organization_id: int, due_id: int) -> Outcomes | None:
-    """Take one batch or reversal. If the connection is lost, try again on a new one: an outage may be the cause."""
+def _alone(take: _Take, organization_id: int, place: int) -> Outcomes | None:
+    """Take what has this place. If the connection is lost, try again on a new one: an outage may be the cause."""
     for _ in range(_LOSSES_MAX - 1):
         try:
             with transaction() as connection:
-                return take(connection, organization_id, only=due_id)
+                return take(connection, organization_id, only=place)
         except DBAPIError as error:
             if not is_lost(error):
                 raise
     with transaction() as connection:
-        return take(connection, organization_id, only=due_id)
+        return take(connection, organization_id, only=place)
 
 
 def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began: float) -> None:

@@ -13,9 +13,9 @@ RECIPIENTS_MAX = 50_000
 def fold(connection: Connection) -> int:
     """Fold the oldest unfolded batches, within the limits, in this transaction; return how many.
 
-    A fold credits nothing: a transaction is credited when it is issued, and `app.users.find` counts it from then on.
-    A fold adds the credits to `folded_balance` and removes the batch from the list in one transaction, so each credit
-    is always counted once.
+    A fold credits nothing: a transaction is credited when it is issued, and `app.users` counts it from then on. A fold
+    adds the credits to `folded_balance`, writes them as entries, and removes the batch from the list in one
+    transaction, so each credit is always counted once.
     """
     # If another fold runs, leave the work to it.
     if not locks.try_to_take(connection, locks.Kind.FOLD):
@@ -46,7 +46,7 @@ _TAKE = text("""
 # a few large batches it would choose a join that reads far too much.
 _PAID = """
     FROM unnest(CAST(:batch_ids AS bigint[])) AS folded (id)
-    CROSS JOIN LATERAL (SELECT user_id, amount, points_left FROM transactions
+    CROSS JOIN LATERAL (SELECT user_id, position, amount, points_left FROM transactions
                         WHERE batch_id = folded.id AND credited AND claimed_at IS NULL OFFSET 0) AS paid
 """
 
@@ -55,12 +55,19 @@ _LOCK_USERS = text(f"""
     CROSS JOIN LATERAL (SELECT FROM users WHERE users.id = paid.user_id FOR NO KEY UPDATE) AS locked
 """)
 
-# Points taken back are left out, and so are claimed transactions: the claim itself adds them to the balance.
+# Points taken back are left out of the balance, and so are claimed transactions: the claim itself adds them. An entry
+# is the whole credit, since what was taken back of it is an entry too. Sorted by user, they touch few index pages.
 _ADD = text(f"""
+    WITH paid AS MATERIALIZED (
+        SELECT paid.user_id, transaction_id(folded.id, paid.position) AS transaction_id, b.issued_at,
+               coalesce(paid.points_left, paid.amount, b.amount) AS points
+        {_PAID} CROSS JOIN LATERAL (SELECT amount, issued_at FROM batches WHERE batches.id = folded.id LIMIT 1) b
+    ), entries AS (
+        INSERT INTO user_entries (user_id, created_at, transaction_id)
+        SELECT user_id, issued_at, transaction_id FROM paid ORDER BY user_id, issued_at, transaction_id
+    )
     UPDATE users SET folded_balance = users.folded_balance + credits.points
-    FROM (SELECT paid.user_id, sum(coalesce(paid.points_left, paid.amount, b.amount)) AS points
-          {_PAID} CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = folded.id LIMIT 1) b
-          GROUP BY paid.user_id) AS credits
+    FROM (SELECT user_id, sum(points) AS points FROM paid GROUP BY user_id) AS credits
     WHERE users.id = credits.user_id
 """)
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from app.batches.queue import IS_DUE
+from app.batches import key_limits
+from app.batches.queue import IS_DUE, PLACE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
@@ -34,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
-    """Issue (or refuse) the due batches of an organization, oldest first, or `only` one of them.
+    """Issue (or refuse) the due batches of an organization, in order, or `only` the one with this place in the queue.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
     delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
@@ -43,7 +44,11 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     if not own_and_lock(connection, organization_id):
         return None
     # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
-    return _decide_and_write(connection, organization_id, only)
+    outcomes = _decide_and_write(connection, organization_id, only)
+    short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
+    if short:
+        key_limits.give_back(connection, short)
+    return outcomes
 
 
 def own_and_lock(connection: Connection, organization_id: int) -> bool:
@@ -94,6 +99,7 @@ _DECIDE_AND_WRITE = (
     .read_text()
     .format(
         is_due=IS_DUE,
+        place=PLACE,
         int64_max=INT64_MAX,
         digest_refused=digest(DIGESTED, "b", refusal="o.refusal", idempotency_key="NULL", idempotency_hash="NULL"),
         digest_issued=digest(

@@ -10,6 +10,9 @@
 -- other. A user registered while this runs is not seen; the points are held until the registration's own claim, or
 -- the search for crossed registrations, finds them.
 --
+-- A batch that was approved has another place in the queue than its id, and is issued by a statement of its own: in what
+-- one statement issues, at one time, the ids rise with the balances that follow from each other.
+--
 -- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a whole table: batches are
 -- found in the index of queued batches, the only one with the requested order, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
@@ -25,23 +28,24 @@ WITH RECURSIVE organization AS MATERIALIZED (
       AND (organization_id, id) <= (%(organization_id)s::bigint, {int64_max}) AND {is_due}
     ORDER BY organization_id, id LIMIT 1
 ), decided AS (
-    SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, false AS sandbox, 0::bigint AS recipients, balance,
+    SELECT 0 AS batches, %(first)s::bigint - 1 AS place, NULL::bigint AS batch_id, false AS sandbox,
+           0::bigint AS recipients, balance,
            sandbox_balance, 0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
     FROM organization
     UNION ALL
-    SELECT d.batches + 1, b.id, b.sandbox, d.recipients + b.recipient_count,
+    SELECT d.batches + 1, b.place, b.id, b.sandbox, d.recipients + b.recipient_count,
            d.balance - CASE WHEN b.sandbox THEN 0 ELSE a.debited_amount END,
            d.sandbox_balance - CASE WHEN b.sandbox THEN a.debited_amount ELSE 0 END,
            o.opening, c.debited_count, a.debited_amount
     FROM decided d
     CROSS JOIN LATERAL (
-        SELECT id, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails, email_keys,
-               rehearsed_unpaid
+        SELECT id, {place} AS place, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails,
+               email_keys, rehearsed_unpaid
         FROM batches
-        WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
-          AND (organization_id, id) <= (%(organization_id)s::bigint,
-                                        least(%(last)s::bigint, (SELECT id FROM due_reversal))) AND {is_due}
-        ORDER BY organization_id, id LIMIT 1
+        WHERE (organization_id, {place}) > (%(organization_id)s::bigint, d.place)
+          AND (organization_id, {place}) <= (%(organization_id)s::bigint,
+                                             least(%(last)s::bigint, (SELECT id FROM due_reversal))) AND {is_due}
+        ORDER BY organization_id, {place} LIMIT 1
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
     -- How many of the running totals the balance covers: they rise, so a binary search finds the first one too large.
@@ -63,7 +67,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
                     ELSE coalesce(b.running_totals[c.debited_count], 0) END AS debited_amount
     ) a
     WHERE d.batches < %(batches_max)s::int
-      AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint)
+      AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint
+                            AND b.place = b.id AND d.place = d.batch_id)
 ), refused AS (
     -- A refused request does not use up its idempotency key.
     UPDATE batches b
@@ -72,7 +77,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
     FROM decided d, organization o
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
+      -- Otherwise the whole queue is read for these few batches.
+      AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.sandbox, b.recipient_count, NULL::int AS debited_count, NULL::bigint AS debited_amount
 ), issued AS (
     UPDATE batches b
@@ -90,7 +96,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
                         FROM organization) o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
+      -- Otherwise the whole queue is read for these few batches.
+      AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
 ), unfolded AS (
@@ -128,8 +135,11 @@ WITH RECURSIVE organization AS MATERIALIZED (
     SET balance = balance - d.live, sandbox_balance = sandbox_balance - d.sandbox,
         held_points = held_points + d.live - c.live, held_count = held_count + d.live_count - c.live_count,
         sandbox_held_points = sandbox_held_points + d.sandbox - c.sandbox,
-        sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count
-    FROM (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
+        sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count,
+        counted_until = still_counted_until(o.counted_until, n.live),
+        sandbox_counted_until = still_counted_until(o.sandbox_counted_until, n.sandbox)
+    FROM (SELECT now AS live, now + sandbox_ahead AS sandbox FROM organization) n,
+         (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
                  coalesce(sum(debited_amount) FILTER (WHERE sandbox), 0)::bigint AS sandbox,
                  coalesce(sum(debited_count) FILTER (WHERE NOT sandbox), 0) AS live_count,
                  coalesce(sum(debited_count) FILTER (WHERE sandbox), 0) AS sandbox_count
@@ -141,7 +151,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
           FROM credits
           CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = credits.batch_id LIMIT 1) b
           WHERE credited > 0) c
-    WHERE o.id = %(organization_id)s::bigint AND d.live_count + d.sandbox_count > 0
+    WHERE o.id = %(organization_id)s::bigint
+      AND (d.live_count + d.sandbox_count > 0 OR n.live < o.counted_until OR n.sandbox < o.sandbox_counted_until)
 ), events AS (
     -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data, created_at)

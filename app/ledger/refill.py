@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, text
 
 from app import organizations
+from app.actions import log as actions
 from app.errors import IdempotencyKeyReused, RefillConflict, RefillTooLarge, Refused
 from app.events import log
 from app.organizations import REFILL, Refill
@@ -52,6 +53,7 @@ def open_organization(
     """
     organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
     organizations.set_options(connection, organization_id, options or {})
+    actions.record_of_organization(connection, actions.ORGANIZATION_MADE, organization_id)
     for amount, sandbox in ((balance, False), (sandbox_balance, True)):
         if amount:
             refill(connection, organization_id, amount, sandbox=sandbox)
@@ -96,7 +98,16 @@ def refill_once(
         raise Refused(f"The amount of a refill must be at least 1 point, but is {amount}.")
     if balance + amount > INT64_MAX:
         raise RefillTooLarge(f"A refill of {amount} points would take the balance of {balance} over {INT64_MAX}.")
-    return Booked(_write(connection, names, balance=balance + amount, amount=amount, sandbox=sandbox), is_new=True)
+    booked = _write(connection, names, balance=balance + amount, amount=amount, sandbox=sandbox)
+    actions.record(
+        connection,
+        actions.REFILLED,
+        organization_id=organization_id,
+        subject_id=booked.id,
+        sandbox=sandbox,
+        detail=str(amount),
+    )
+    return Booked(booked, is_new=True)
 
 
 def reset_sandbox(connection: Connection, organization_id: int) -> int:
@@ -137,8 +148,9 @@ def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, i
 
 def _write(connection: Connection, names: Mapping[str, Any], *, balance: int, amount: int, sandbox: bool) -> Refill:
     """Book a refill by its `names`: the organization's `id`, the reference and the idempotency key."""
-    connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": names["id"], "balance": balance})
     row = connection.execute(_WRITE, {**names, "sandbox": sandbox, "amount": amount, "balance": balance}).one()
+    at = {"id": names["id"], "balance": balance, "created_at": row.created_at}
+    connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, at)
     more = {"amount": amount, "reference": names["reference"]}
     log.write_of_organization(connection, log.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
     return Refill._make(row)
@@ -154,7 +166,11 @@ _WRITE = text(f"""
             time_of(CAST(:id AS bigint), CAST(:sandbox AS boolean)))
     RETURNING {REFILL}
 """)
-_SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
-_SET_SANDBOX = text(
-    "UPDATE organizations SET sandbox_balance = :balance, sandbox_last_refill = :balance WHERE id = :id"
+_SET_LIVE, _SET_SANDBOX = (
+    text(f"""
+    UPDATE organizations SET {mode}balance = :balance, {mode}last_refill = :balance,
+                             {mode}counted_until = still_counted_until({mode}counted_until, :created_at)
+    WHERE id = :id
+""")
+    for mode in ("", "sandbox_")
 )

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from app import users
+from app.actions import log as actions
 from app.errors import Faults, UserConflict
 from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, exclude_reversals, register
 from app.postgres.database import transaction
 from app.users import NewUser, RegisteredUser, in_order
+from app.values.authors import Author
 
 CREATED, EXISTS, CONFLICT = "created", "exists", "conflict"
 OUTCOMES = (CREATED, EXISTS, CONFLICT)
@@ -34,6 +36,8 @@ def register_user(connection: Connection, new: NewUser) -> Registration:
     if not user_ids and (conflict := _conflict(new, known)) is not None:
         raise conflict
     assert known is not None, "it is registered, just now or before"
+    if user_ids:
+        actions.record(connection, actions.USER_REGISTERED, subject_id=known.id)
     return Registration(known, bool(user_ids), claimed)
 
 
@@ -65,21 +69,28 @@ def change_user(connection: Connection, user_id: int, changes: Mapping[str, Any]
     exclude_reversals(connection)
     is_known_anew = users.change(connection, user_id, changes)
     claimed = claim_all(connection, [user_id]) if is_known_anew else NOTHING
+    changed = ", ".join("email" if name == "address" else name for name in changes)
+    actions.record(connection, actions.USER_CHANGED, subject_id=user_id, detail=changed)
     return Registration(users.get_by_id(connection, user_id), is_new=False, claimed=claimed)
 
 
-def register_in_steps(new: Sequence[NewUser]) -> Iterator[Registered]:
+def register_in_steps(new: Sequence[NewUser], *, by: Author | None = None) -> Iterator[Registered]:
     """Register users and claim what is held for them: in one transaction, or in several if much is held.
 
     Each user is registered and credited in one. Who is registered already stays unchanged.
+
+    Args:
+        by: who does it.
 
     Yields:
         what each transaction has done, once it is committed; the users are looked at in the order of their address.
     """
     left = in_order(new)
     while left:
-        with transaction() as connection:
+        with transaction(by=by) as connection:
             step = register(connection, left)
+            if step.user_ids:
+                actions.record(connection, actions.USERS_REGISTERED, detail=str(len(step.user_ids)))
         yield step
         left = left[step.looked_at :]
 
@@ -92,14 +103,15 @@ class Outcome(NamedTuple):
     faults: Faults | None
 
 
-def register_many(entries: Sequence[NewUser | Faults]) -> list[Outcome]:
+def register_many(entries: Sequence[NewUser | Faults], *, by: Author | None = None) -> list[Outcome]:
     """Register users by `register_in_steps`, and return the outcome of each entry, in order.
 
     Args:
         entries: the users; an entry at fault has its faults instead, and is registered as little as a conflict.
+        by: who does it.
     """
     firsts = _firsts(entries)
-    created = {user_id for step in register_in_steps(list(firsts.values())) for user_id in step.user_ids}
+    created = {user_id for step in register_in_steps(list(firsts.values()), by=by) for user_id in step.user_ids}
     keys = [entry.address.key for entry in entries if isinstance(entry, NewUser)]
     with transaction() as connection:
         known = users.find_by_keys(connection, keys)

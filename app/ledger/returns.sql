@@ -45,7 +45,10 @@ WITH batch AS MATERIALIZED (
         held_points = held_points - CASE WHEN b.sandbox THEN 0 ELSE m.points END,
         held_count = held_count - CASE WHEN b.sandbox THEN 0 ELSE m.transactions END,
         sandbox_held_points = sandbox_held_points - CASE WHEN b.sandbox THEN m.points ELSE 0 END,
-        sandbox_held_count = sandbox_held_count - CASE WHEN b.sandbox THEN m.transactions ELSE 0 END
+        sandbox_held_count = sandbox_held_count - CASE WHEN b.sandbox THEN m.transactions ELSE 0 END,
+        counted_until = CASE WHEN b.sandbox THEN counted_until ELSE still_counted_until(counted_until, b.now) END,
+        sandbox_counted_until = CASE WHEN b.sandbox THEN still_counted_until(sandbox_counted_until, b.now)
+                                     ELSE sandbox_counted_until END
     FROM moved m, batch b
     WHERE organizations.id = b.organization_id AND m.points > 0
 ), written AS (

@@ -36,7 +36,7 @@ WITH reversal AS MATERIALIZED (
     UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
     WHERE t.ctid = k.ctid AND k.points > 0
-    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points, t.points_left
+    RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE users SET folded_balance = folded_balance - d.points
@@ -45,6 +45,8 @@ WITH reversal AS MATERIALIZED (
             AND (SELECT NOT sandbox FROM reversal)
           GROUP BY m.user_id) d
     WHERE users.id = d.user_id
+), moment AS MATERIALIZED (
+    SELECT clock_timestamp() + ahead AS now FROM organization
 ), moved AS MATERIALIZED (
     SELECT coalesce(sum(points), 0)::bigint AS points,
            coalesce(sum(points) FILTER (WHERE user_id IS NULL), 0) AS held_points,
@@ -57,16 +59,24 @@ WITH reversal AS MATERIALIZED (
         held_points = organizations.held_points - CASE WHEN r.sandbox THEN 0 ELSE m.held_points END,
         held_count = organizations.held_count - CASE WHEN r.sandbox THEN 0 ELSE m.held_count END,
         sandbox_held_points = sandbox_held_points - CASE WHEN r.sandbox THEN m.held_points ELSE 0 END,
-        sandbox_held_count = sandbox_held_count - CASE WHEN r.sandbox THEN m.held_count ELSE 0 END
-    FROM moved m, reversal r
+        sandbox_held_count = sandbox_held_count - CASE WHEN r.sandbox THEN m.held_count ELSE 0 END,
+        counted_until = CASE WHEN r.sandbox THEN counted_until ELSE still_counted_until(counted_until, n.now) END,
+        sandbox_counted_until = CASE WHEN r.sandbox THEN still_counted_until(sandbox_counted_until, n.now)
+                                     ELSE sandbox_counted_until END
+    FROM moved m, reversal r, moment n
     WHERE organizations.id = r.organization_id AND m.points > 0
 ), written AS (
     INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
     SELECT CAST(:id AS bigint), place, batch_id, position, points, code FROM taken ORDER BY place
 ), codes AS MATERIALIZED (
     SELECT string_agg(place || code, ',' ORDER BY place) AS codes FROM taken WHERE code IS NOT NULL
-), moment AS MATERIALIZED (
-    SELECT clock_timestamp() + ahead AS now FROM organization
+), entries AS (
+    -- Also of credits that are not folded yet: the later fold writes what was credited, whole.
+    INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)
+    SELECT m.user_id, n.now, transaction_id(m.batch_id, m.position), CAST(:id AS bigint), -m.points
+    FROM marked m CROSS JOIN moment n
+    WHERE m.user_id IS NOT NULL AND (SELECT NOT sandbox FROM reversal)
+    ORDER BY m.user_id, m.batch_id, m.position
 ), ended AS (
     UPDATE reversals r
     SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,

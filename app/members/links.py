@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-from app.members import actions
+from app.actions import log as actions
 from app.members.members import END_SESSIONS, Member, create, record
 from app.postgres.database import row_to
 from app.values.keys import hash_token, new_token

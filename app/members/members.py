@@ -7,15 +7,16 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
+from app.actions import log as actions
 from app.errors import MemberConflict, NotFound, Refused
-from app.members import actions
 from app.organizations import get as get_organization
 from app.postgres.database import row_to, row_with_id
 from app.values.addresses import parse
+from app.values.authors import Author
 from app.values.texts import checked_name
 
 # Each role includes the ones before it.
-ROLES = VIEWER, SENDER, ADMIN = "viewer", "sender", "admin"
+ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +60,7 @@ def create(
 ) -> Member:
     """Make a member, who needs a link (`app.members.links`) to choose a password.
 
-    `by` is the member who does it, None for an operator of the service.
+    `by` is the member who does it, None for an operator or the platform.
 
     Raises:
         InvalidAddress: `email` is not an e-mail address.
@@ -233,12 +234,12 @@ _LOCK_ADMINS = text("""
 
 
 def record(connection: Connection, action: str, member: Member, *, by: int | None, detail: str | None = None) -> None:
-    """Record an action on a member, by a member or (None) an operator of the service."""
+    """Record an action on a member, by a member or (None) the one for whom the transaction was opened."""
     actions.record(
         connection,
         action,
         organization_id=member.organization_id,
-        member_id=by,
         subject_id=member.id,
         detail=detail,
+        by=None if by is None else Author(member_id=by),
     )

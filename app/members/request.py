@@ -3,28 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.fields.field import Field, FieldFault, Schema, Table, kind
+from app.fields.field import Table
+from app.fields.kinds import OneOf
 from app.fields.people import EMAIL, FIRST_NAME, LAST_NAME
 from app.members.members import ROLES
 from app.settings import Settings
-from app.values.texts import shown
 
-
-class Role(Field[str]):
-    """What a member may do."""
-
-    def check(self, value: Any, limits: Settings) -> str:
-        if not isinstance(value, str):
-            raise FieldFault(f"must be a string, but is {kind(value)}.")
-        if value not in ROLES:
-            raise FieldFault(f"must be one of {', '.join(ROLES)}, but is {shown(value)}.")
-        return value
-
-    def schema(self, limits: Settings) -> Schema:
-        return {"type": "string", "pattern": f"^({'|'.join(ROLES)})$"}
-
-
-ROLE = Role("role", "What the member may do; each role includes the ones before it.", "admin", is_required=True)
+ROLE = OneOf(
+    "role",
+    f"What the member may do: {', '.join(ROLES)}; each includes the ones before it.",
+    "admin",
+    words=ROLES,
+    is_required=True,
+)
 NEW_MEMBER = Table("NewMember", "A person who may use the console.", EMAIL, FIRST_NAME, LAST_NAME, ROLE)
 
 

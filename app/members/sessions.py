@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.actions import log as actions
 from app.errors import NotFound
-from app.members import actions
 from app.members.members import Member
 from app.postgres.database import row_to
+from app.values.authors import Author
 from app.values.ids import require_id
 from app.values.keys import hash_token, new_token
 
@@ -99,7 +100,7 @@ def note_wrong_password(connection: Connection, tried: Try | None, place: Place)
 
 
 _NOTE_WRONG = text("""
-    INSERT INTO member_actions (action, organization_id, subject_id, detail)
+    INSERT INTO actions (action, organization_id, subject_id, detail)
     SELECT :action, organization_id, id, :detail FROM members WHERE id = CAST(:id AS bigint)
 """)
 
@@ -116,8 +117,14 @@ def begin(connection: Connection, member_id: int, password_hash: str, place: Pla
     session = {"member_id": member_id, "hash": token_hash, "hours": SESSION_HOURS, **place._asdict()}
     connection.execute(_BEGIN, session)
     connection.execute(_FORGET_ENDED)
-    who = {"organization_id": organization_id, "member_id": member_id, "subject_id": member_id}
-    actions.record(connection, actions.SIGNED_IN, **who, detail=str(place) or None)
+    actions.record(
+        connection,
+        actions.SIGNED_IN,
+        organization_id=organization_id,
+        subject_id=member_id,
+        detail=str(place) or None,
+        by=Author(member_id=member_id),
+    )
     return token
 
 

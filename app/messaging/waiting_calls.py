@@ -16,9 +16,9 @@ _GRACE_S = 5
 
 
 @contextmanager
-def place(api_key_id: int, *, wait_s: float, at_most: int) -> Iterator[bool]:
+def place(key: str, *, wait_s: float, at_most: int) -> Iterator[bool]:
     """Hold one of a key's places for the block; yield False if all are taken."""
-    name, call, now = _WAITING.format(api_key_id), uuid.uuid4().hex, time.time()
+    name, call, now = _WAITING.format(key), uuid.uuid4().hex, time.time()
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=True) as pipeline:
             pipeline.zremrangebyscore(name, "-inf", now)

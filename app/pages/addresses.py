@@ -1,7 +1,7 @@
 """The rows of one address, for the lists of batches and of transactions, read from the index of addresses."""
 
 from app.pages.filters import CursorPosition, Filters
-from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
 from app.values.ids import POSITIONS, TRANSACTION_ID
 
 # The columns of the index of addresses, beside `TRANSACTION_ID`, as it words them. A range of 16,384 batch ids: a batch
@@ -25,7 +25,7 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     It reads the index once for each id range. It looks batches up row by row, because for a join PostgreSQL might read
     the whole table. Hashes may collide, so the caller must also apply `address_conditions` to each row.
     """
-    conditions = [f"{ID_RANGE} = ANY({_id_ranges(filters, start)})", f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
+    conditions = [in_index(filters, start)]
     if start is not None:
         conditions.append(f"{TRANSACTION_ID} <= :start_id")
     if filters.batch_id is not None:
@@ -38,10 +38,15 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
         "      FROM transactions",
         f"      WHERE {' AND '.join(conditions)}",
         f"      ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max) t",
-        f"CROSS JOIN LATERAL (SELECT {BATCH} FROM batches WHERE id = t.batch_id LIMIT 1) b",
+        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.batch_id LIMIT 1) b",
         f"ORDER BY {NEWEST_FIRST}",
     ]
     return "\n".join(lines)
+
+
+def in_index(filters: Filters, start: CursorPosition | None = None) -> str:
+    """Return the condition by which the index finds the address's transactions, and perhaps a few of others."""
+    return f"{ID_RANGE} = ANY({_id_ranges(filters, start)}) AND {ADDRESS_HASH} = {_HASH_ASKED_FOR}"
 
 
 def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:

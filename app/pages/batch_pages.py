@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches.read import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
-from app.pages.statements import BATCH, BESIDE_BATCH, INDEX_ORDER_ONLY, order_and_limit, read_page
+from app.pages.statements import BATCH, BESIDE_BATCH, FROM_BATCHES, INDEX_ORDER_ONLY, order_and_limit, read_page
 from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -58,11 +58,11 @@ def totals(connection: Connection, filters: Filters, first: Page[BatchRow], *, l
     if len(first.rows) < limit:
         points = sum(batch.debited_amount or 0 for batch in first.rows)
         return Totals(len(first.rows), points, is_whole=first.next is None)
-    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
+    conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     statement = f"""
         SELECT count(*) FILTER (WHERE {conditions}) AS batches, count(*) < :looked_at_max AS is_whole,
                coalesce(sum(debited_amount) FILTER (WHERE {conditions}), 0) AS points
-        FROM (SELECT {BATCH} FROM batches WHERE {" AND ".join(filters.scope_conditions(moment="created_at"))}
+        FROM (SELECT {FROM_BATCHES} FROM batches WHERE {" AND ".join(filters.scope_conditions(moment="created_at"))}
               {order_and_limit(filters, _NEWEST_FIRST)}) looked_at
     """
     connection.execute(INDEX_ORDER_ONLY)
@@ -89,19 +89,19 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
         batches.append("idempotency_key = :idempotency_key")
     if filters.debit is False:
         batches.append("debited_count < recipient_count")
-    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
+    conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
         f"SELECT {BATCH}, {BESIDE_BATCH}, rows_read FROM (",
         f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read",
-        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
+        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {' AND '.join(batches)}",
         f"      {order_and_limit(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
         f") looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)
 
 
-def _flags(filters: Filters) -> str:
+def flags(filters: Filters) -> str:
     """Return the condition on a batch: at least one of its transactions has all the flags asked for.
 
     The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,

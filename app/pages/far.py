@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.pages.filters import CursorPosition, Filters
-from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, INDEX_ORDER_ONLY, TRANSACTION
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, INDEX_ORDER_ONLY, TRANSACTION
 from app.values.ids import POSITIONS
 
 # One or two seconds of PostgreSQL's work, and more than 600,000 batches of one recipient. A batch whose transactions
@@ -27,7 +27,7 @@ def rows_found(filters: Filters, start: CursorPosition | None) -> str:
 
     The first batch beyond that gives one row without a position, whose `rows_read` is `:looked_at_max`.
     """
-    rows = _transactions(filters, start)
+    rows = transactions_of_batch(filters, start)
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, CASE WHEN is_beyond THEN :looked_at_max ELSE 1 END AS rows_read",
         f"FROM ({_batches(filters, start)}) b",
@@ -64,10 +64,10 @@ def _totals(filters: Filters) -> str:
         "SELECT count(*) AS transactions, NOT EXISTS (SELECT FROM beyond) AS is_whole,",
         "       coalesce(sum(coalesce(own_amount, b.amount)) FILTER (WHERE debited), 0) AS debited,",
         "       coalesce(sum(coalesce(own_amount, b.amount) - points_left), 0) AS reversed",
-        f"FROM (SELECT {BATCH} FROM batches WHERE {_scope(filters)} AND {_of_batch(filters)}",
+        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {_scope(filters)} AND {of_batch(filters)}",
         "      AND (issued_at, id) > (coalesce((SELECT issued_at FROM beyond), '-infinity'),",
         "                             coalesce((SELECT id FROM beyond), 0))) b",
-        f"CROSS JOIN LATERAL ({_transactions(filters, None, is_bounded=False)} OFFSET 0) t",
+        f"CROSS JOIN LATERAL ({transactions_of_batch(filters, None, is_bounded=False)} OFFSET 0) t",
     ]
     return "\n".join(lines)
 
@@ -84,12 +84,12 @@ def _batches(filters: Filters, start: CursorPosition | None) -> str:
                                    ELSE {_PASSED_OVER_WEIGHS} END) OVER (
                       ORDER BY {_NEWEST_FIRST} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) >= {FAR_MAX}
                   AS is_beyond
-        FROM (SELECT {BATCH}, coalesce({_of_batch(filters)}, false) AS may_match FROM batches
+        FROM (SELECT {FROM_BATCHES}, coalesce({of_batch(filters)}, false) AS may_match FROM batches
               WHERE {_scope(filters)}{begin} ORDER BY {_NEWEST_FIRST}) in_scope
     """
 
 
-def _of_batch(filters: Filters) -> str:
+def of_batch(filters: Filters) -> str:
     """Return the condition on a batch, without which none of its transactions matches."""
     conditions = ["true", *filters.sender_conditions()]
     if filters.label_part is not None:
@@ -101,7 +101,7 @@ def _of_batch(filters: Filters) -> str:
     return " AND ".join(conditions)
 
 
-def _transactions(filters: Filters, start: CursorPosition | None, *, is_bounded: bool = True) -> str:
+def transactions_of_batch(filters: Filters, start: CursorPosition | None, *, is_bounded: bool = True) -> str:
     """Return the statement of a batch's matching transactions."""
     conditions = ["batch_id = b.id", *filters.flag_conditions()]
     if is_bounded:

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.settings import INT64_MAX
+from app.values.authors import MEMBER, OPERATOR, PLATFORM_KEY, AskedAuthor
 from app.values.ids import POSITIONS, batch_and_position
 
 Row = TypeVar("Row")
@@ -19,6 +20,8 @@ FAR_BATCHES_MAX = 1_000_000
 
 # The `sender` of what programs have sent.
 BY_API = 0
+
+_COLUMN_OF_AUTHOR = {MEMBER: "member_id", PLATFORM_KEY: "platform_key_id", OPERATOR: "operator"}
 
 # `debited` and `credited` of a transaction in each state.
 _NO_FLAGS: tuple[bool | None, bool | None] = (None, None)
@@ -57,6 +60,7 @@ class Filters:
     # Transactions only.
     reference: str | None = None
     state: str | None = None
+    # Transactions and entries.
     user_id: int | None = None
     # Users only.
     external_id: str | None = None
@@ -65,6 +69,8 @@ class Filters:
     # Requests only; their `status` is that of an answer, such as `403`, or a hundred of them, such as `4xx`.
     request_id: str | None = None
     api_key_id: int | None = None
+    # Actions only.
+    by: AskedAuthor | None = None
     # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
     # the points of one transaction, or of a whole batch.
     email_part: str | None = None
@@ -117,6 +123,7 @@ class Filters:
             "webhook_id": self.webhook_id,
             "request_id": self.request_id,
             "api_key_id": self.api_key_id,
+            "author": None if self.by is None else self.by.which,
             "email_part": self.email_part,
             "label_part": self.label_part,
             "sender": self.sender,
@@ -125,9 +132,11 @@ class Filters:
 
     def scope_conditions(self, *, moment: str) -> list[str]:
         """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
-        conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
-        if self.created_from is not None:
-            conditions.append(f"{moment} >= :created_from")
+        return ["organization_id = :organization_id", "sandbox = :sandbox", *self.time_conditions(moment)]
+
+    def time_conditions(self, moment: str) -> list[str]:
+        """Return the conditions on the time."""
+        conditions = [] if self.created_from is None else [f"{moment} >= :created_from"]
         if self.created_to is not None:
             conditions.append(f"{moment} <= :created_to")
         return conditions
@@ -168,6 +177,13 @@ class Filters:
         if self.status is not None:
             conditions.append("CAST(status AS text) LIKE replace(:status, 'x', '_')")
         return conditions
+
+    def author_condition(self) -> str:
+        """Return the condition on who did an action."""
+        if self.by is None:
+            return "true"
+        column = _COLUMN_OF_AUTHOR[self.by.kind]
+        return f"{column} IS NOT NULL" if self.by.which is None else f"{column} = :author"
 
     def transaction_conditions(self) -> list[str]:
         """Return the conditions of the console on a transaction that an index has found, beside its batch."""

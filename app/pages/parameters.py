@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.errors import InvalidAddress
 from app.pages import cursors
 from app.settings import INT64_MAX
 from app.values import addresses
+from app.values.authors import OPERATOR, AskedAuthor
 from app.values.request_ids import REQUEST_ID, is_request_id, trace_id_of
 from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
@@ -21,10 +22,14 @@ FORMS = {
     "idempotency_key": IDEMPOTENCY_KEY.pattern,
     "cursor": r"^[A-Za-z0-9_-]{38}$",
     "request_id": f"^{REQUEST_ID}$",
+    "author": r"^((member|platform_key)(:[1-9][0-9]{0,18})?|operator(:[!-~]{1,100})?)$",
     "status of an answer": r"^[2-5]([0-9]{2}|xx)$",
+    "day": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
 }
 
 _STATUS_OF_ANSWER = re.compile(FORMS["status of an answer"])
+_DAY = re.compile(FORMS["day"])
+_AUTHOR = re.compile(FORMS["author"])
 _DIGITS = re.compile(r"[0-9]{1,19}")
 NO_CURSOR = "must be the next_cursor of an earlier answer"
 
@@ -78,6 +83,16 @@ def _moment(text: str, *, round_up: bool) -> datetime:
         raise ParameterFault(f"{error}{hint}") from None
 
 
+def day(text: str) -> date:
+    fault = ParameterFault(f"must be a day of the calendar, such as 2026-01-31, but is {shown(text)}.")
+    if not _DAY.fullmatch(text):  # Python reads other forms too, such as that of a week.
+        raise fault
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise fault from None
+
+
 def flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):  # Python's own spelling is True.
         raise ParameterFault(f"must be true or false, but is {shown(text)}.")
@@ -128,6 +143,15 @@ def request_id(text: str) -> str:
     if not is_request_id(text):
         raise ParameterFault(f"must be 1 to 128 letters, digits or ._:/+=@-, but is {shown(text)}.")
     return trace_id_of(text)
+
+
+def author(text: str) -> AskedAuthor:
+    """Read whose actions are asked for: a kind, or one of it."""
+    kind, _, which = text.partition(":")
+    if not _AUTHOR.fullmatch(text) or (kind != OPERATOR and which and int(which) > INT64_MAX):
+        kinds = "member, platform_key or operator, or one of them such as member:7, platform_key:3 or operator:ada"
+        raise ParameterFault(f"must be {kinds}, but is {shown(text)}.")
+    return AskedAuthor(kind, None if not which else which if kind == OPERATOR else int(which))
 
 
 def reference(text: str) -> str:

@@ -26,8 +26,11 @@ PARAMETERS = {
     "deliveries": ("limit", "cursor"),
     "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
     "users": ("limit", "cursor", "email", "external_id"),
+    "entries": ("limit", "cursor"),
     "organizations": ("limit", "cursor"),
     "refills": ("limit", "cursor", "sandbox"),
+    "actions": ("limit", "cursor", "organization", "by", "created_from", "created_to"),
+    "keys": ("limit", "cursor"),
 }
 
 # What the console adds to the lists of the interface.
@@ -58,6 +61,7 @@ def parse_page_request(
     *,
     organization_id: int = 0,
     webhook_id: int | None = None,
+    user_id: int | None = None,
     also: Sequence[str] = (),
 ) -> PageRequest:
     """Read the query of a list.
@@ -67,6 +71,7 @@ def parse_page_request(
         who: the caller; None: the platform.
         organization_id: the organization of one of the platform's lists; 0: the list is of all.
         webhook_id: the webhook of a list of deliveries.
+        user_id: the user of a list of entries.
         also: the parameters that this caller has beside those of the list.
 
     Raises:
@@ -80,8 +85,9 @@ def parse_page_request(
         return read_parameter(query, name, parse, faults) if name in known else None
 
     limit = read("limit", limit_of)
+    of_platform = read("organization", parameters.id_of("organization")) or organization_id
     filters = Filters(
-        organization_id=organization_id if who is None else who.organization.id,
+        organization_id=of_platform if who is None else who.organization.id,
         sandbox=bool(read("sandbox", parameters.flag)) if who is None else who.sandbox,
         email_key=read("email", parameters.email_key),
         batch_id=read("batch", parameters.id_of("batch")),
@@ -95,11 +101,12 @@ def parse_page_request(
         status=read("status", _STATUS_OF.get(kind, parameters.one_of(STATUSES))),
         reference=read("reference", parameters.reference),
         state=read("state", parameters.one_of(STATES)),
-        user_id=read("user", parameters.id_of("user")),
+        user_id=read("user", parameters.id_of("user")) if user_id is None else user_id,
         external_id=read("external_id", parameters.reference),
         webhook_id=webhook_id,
         request_id=read("request_id", parameters.request_id),
         api_key_id=read("api_key", parameters.id_of("key")),
+        by=read("by", parameters.author),
         email_part=read("email_part", parameters.part_of_address),
         label_part=read("label_part", parameters.part_of_label),
         sender=read("sender", integer_of("the id of a member, or 0 for the API", BY_API, INT64_MAX)),

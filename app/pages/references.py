@@ -1,7 +1,7 @@
 """The rows of one reference, read from the index of references, newest batch first."""
 
 from app.pages.filters import CursorPosition, Filters
-from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
 from app.values.ids import TRANSACTION_ID
 
 # A reference is unique in its batch, so this is also the order of the transactions' ids.
@@ -21,7 +21,7 @@ def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
         "      FROM transactions",
         f"      WHERE {' AND '.join(conditions)}",
         "      ORDER BY batch_id DESC LIMIT :looked_at_max) t",
-        f"CROSS JOIN LATERAL (SELECT {BATCH} FROM batches WHERE id = t.batch_id LIMIT 1) b",
+        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.batch_id LIMIT 1) b",
         "ORDER BY batch_id DESC",
     ]
     return "\n".join(lines)

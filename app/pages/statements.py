@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.read import COLUMNS
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page, Row
-from app.values.payloads import sender_of
+from app.values.payloads import approval_of, sender_of
 
 # Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
 # reads an index in order and stops when the page is full.
@@ -47,8 +47,9 @@ def read_page(
     return Page(rows, None)
 
 
-# The columns of a batch, and the fields of `BatchRow` that are not columns.
-BATCH = ", ".join(COLUMNS)
+# What is read of the table of batches, the same by its names, and the other fields of `BatchRow`.
+FROM_BATCHES = ", ".join([*COLUMNS, approval_of()])
+BATCH = ", ".join([*COLUMNS, "approval"])
 BESIDE_BATCH = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at, "
     + sender_of("member_id")

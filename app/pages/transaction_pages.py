@@ -13,6 +13,7 @@ from app.pages.statements import (
     BATCH,
     BESIDE_BATCH,
     COLUMNS_OF_TRANSACTION,
+    FROM_BATCHES,
     INDEX_ORDER_ONLY,
     TRANSACTION,
     order_and_limit,
@@ -36,12 +37,10 @@ def page(
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-    if filters.user_id is not None and filters.email_key is None:
-        # A user has one address, so the index of addresses finds the user's transactions.
-        email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
-        if email_key is None:
-            return Page([], None)
-        filters = replace(filters, email_key=email_key)
+    of_user = with_address_of_user(connection, filters)
+    if of_user is None:
+        return Page([], None)
+    filters = of_user
     by_time = _is_by_time(filters)
     statement = _statement(filters, start, is_far=is_far)
 
@@ -51,7 +50,18 @@ def page(
     return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
 
 
-_ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
+def with_address_of_user(connection: Connection, filters: Filters) -> Filters | None:
+    """Return the filters with the address of the user that they name; None if there is no such user.
+
+    A user has one address, so the index of addresses finds the user's transactions.
+    """
+    if filters.user_id is None or filters.email_key is not None:
+        return filters
+    email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
+    return None if email_key is None else replace(filters, email_key=email_key)
+
+
+_ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id = :id")
 
 
 def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:
@@ -160,7 +170,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     at_most = ":rows" if filters.credit is None and filters.state is None else ":looked_at_max"
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
-        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
+        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {' AND '.join(batches)}",
         f"      {order_and_limit(filters, 'issued_at DESC, id DESC')}) b",
         f"LEFT JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
         f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
@@ -186,7 +196,7 @@ _GET = text(
     "\n".join(
         [
             _SHOWN,
-            f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS rows_read FROM batches b",
+            f"FROM (SELECT {FROM_BATCHES}, {TRANSACTION}, 1 AS rows_read FROM batches b",
             f"CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE batch_id = b.id",
             "                     AND position = :position) t",
             "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",

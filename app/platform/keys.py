@@ -6,15 +6,24 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
+from app.actions import log as actions
 from app.errors import InsufficientScope, InvalidKey, NotFound
+from app.events.log import PLATFORM_TYPES
 from app.postgres.database import row_to
+from app.values.authors import Author
 from app.values.ids import require_id
 from app.values.keys import new_platform_key
-from app.values.texts import checked_name
+from app.values.texts import checked_key_name
 
 USERS_READ, USERS_WRITE = "users:read", "users:write"
 ORGANIZATIONS_READ, ORGANIZATIONS_WRITE = "organizations:read", "organizations:write"
 SCOPES = (USERS_READ, USERS_WRITE, ORGANIZATIONS_READ, ORGANIZATIONS_WRITE)
+
+
+def scopes_of_events(types: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the scopes that it takes to read events of these types; None: of all."""
+    nouns = {kind.partition(".")[0] for kind in (PLATFORM_TYPES if types is None else types)}
+    return (USERS_READ,) * ("user" in nouns) + (ORGANIZATIONS_READ,) * bool(nouns - {"user"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,14 +33,20 @@ class PlatformCaller:
     platform_key_id: int
     scopes: Sequence[str]
 
-    def require(self, scope: str) -> None:
-        """Refuse the call if the key lacks this scope.
+    def require(self, *scopes: str) -> None:
+        """Refuse the call if the key lacks one of these scopes.
 
         Raises:
-            InsufficientScope: it does.
+            InsufficientScope: it does; the sentence names it.
         """
-        if scope not in self.scopes:
-            raise InsufficientScope(scope)
+        for scope in scopes:
+            if scope not in self.scopes:
+                raise InsufficientScope(scope)
+
+    @property
+    def author(self) -> Author:
+        """The program as the author of what it does."""
+        return Author(platform_key_id=self.platform_key_id)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,13 +66,15 @@ def create(connection: Connection, name: str, scopes: Sequence[str] = ()) -> tup
     """Make a platform key with these scopes, or with all; return it and its text, which is not stored.
 
     Raises:
-        Refused: the name is blank, too long or not valid text.
+        Refused: the name is not acceptable.
     """
     key = new_platform_key()
     # In their own order, each once.
     meant = [scope for scope in SCOPES if scope in scopes or not scopes]
-    values = {"name": checked_name("The name", name), "scopes": meant, "hash": key.hash, "start": key.start}
-    return row_to(StoredPlatformKey, connection.execute(_CREATE, values).one()), key.text
+    values = {"name": checked_key_name(name), "scopes": meant, "hash": key.hash, "start": key.start}
+    made = row_to(StoredPlatformKey, connection.execute(_CREATE, values).one())
+    actions.record(connection, actions.PLATFORM_KEY_MADE, subject_id=made.id)
+    return made, key.text
 
 
 _SHOWN = "id, name, scopes, start, created_at, last_used_at, revoked_at"
@@ -108,6 +125,7 @@ def revoke(connection: Connection, platform_key_id: int) -> tuple[datetime, bool
     require_id("platform key", platform_key_id)
     revoked: datetime | None = connection.execute(_REVOKE, {"id": platform_key_id}).scalar_one_or_none()
     if revoked is not None:
+        actions.record(connection, actions.PLATFORM_KEY_REVOKED, subject_id=platform_key_id)
         return revoked, True
     earlier: datetime | None = connection.execute(_REVOKED_AT, {"id": platform_key_id}).scalar_one_or_none()
     if earlier is None:

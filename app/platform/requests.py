@@ -1,13 +1,15 @@
-"""The requests about organizations: read from a mapping, with every fault in one answer."""
+"""The requests about organizations and their keys: read from a mapping, with every fault in one answer."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from app.fields.bounds import BOUNDS, read_bounds
 from app.fields.field import Table
-from app.fields.kinds import Boolean, Integer, Name, Reference
+from app.fields.kinds import Boolean, Integer, KeyName, Name, OneOf, Reference
+from app.organizations import APPROVAL_OF
 from app.settings import INT64_MAX, Settings
-from app.values.texts import REFERENCE_LENGTH_MAX
+from app.values.texts import KEY_NAME_LENGTH_MAX, REFERENCE_LENGTH_MAX
 from app.values.timestamps import HOLD_DAYS_MAX
 
 NAME = Name("name", "The name of the organization.", "Acme", is_required=True)
@@ -38,6 +40,21 @@ LOW_BALANCE = Integer(
     maximum=INT64_MAX,
     unit="points",
 )
+APPROVAL_ABOVE = Integer(
+    "approval_above",
+    "Above how many points of one batch it awaits an approval; null: never. It holds for what is sent from then on.",
+    100_000,
+    minimum=0,
+    maximum=INT64_MAX,
+    unit="points",
+)
+APPROVAL_OF_SENDS = OneOf(
+    "approval_of",
+    "Whose sends await an approval: console (those of members) or all (those of keys too).",
+    "console",
+    words=APPROVAL_OF,
+    is_required=True,
+)
 IS_SUSPENDED = Boolean("is_suspended", "True: it cannot issue until it is resumed.", True, is_required=True)
 IS_DISABLED = Boolean(
     "is_disabled", "True: it can neither issue nor take back until it is enabled.", False, is_required=True
@@ -45,7 +62,7 @@ IS_DISABLED = Boolean(
 NEW_ORGANIZATION = Table(
     "NewOrganization", "An organization to make.", NAME, BALANCE, SANDBOX_BALANCE, HELD_DAYS, LOW_BALANCE
 )
-_CHANGEABLE = (NAME, HELD_DAYS, LOW_BALANCE, IS_SUSPENDED, IS_DISABLED)
+_CHANGEABLE = (NAME, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED)
 CHANGED_ORGANIZATION = Table(
     "ChangedOrganization",
     "What to change of an organization; the rest stays as it is.",
@@ -60,6 +77,16 @@ REFERENCE = Reference(
     "invoice-7",
 )
 NEW_REFILL = Table("NewRefill", "Points for an organization.", AMOUNT, OF_SANDBOX, REFERENCE)
+KEY_NAME = KeyName(
+    "name", f"What people call the key: 1 to {KEY_NAME_LENGTH_MAX} visible characters; null: nothing.", "Till"
+)
+NEW_KEY = Table(
+    "NewKey",
+    "A key for an organization.",
+    KEY_NAME,
+    Boolean("sandbox", "True: a development key, for the sandbox.", default=False),
+    *BOUNDS,
+)
 
 
 def read_new_organization(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
@@ -82,6 +109,19 @@ def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, An
         InvalidRequest: with every fault, each under its field.
     """
     return _read(NEW_REFILL, fields, limits)
+
+
+def read_new_key(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the name, the mode and the bounds of a new key.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    faults = NEW_KEY.new_faults(fields)
+    values = {row.name: row.read(fields, faults, limits) for row in NEW_KEY.rows if row not in BOUNDS}
+    bounds = read_bounds(fields, faults, limits)
+    faults.raise_if_any()
+    return values | {"bounds": bounds}
 
 
 def _read(table: Table, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Every advisory lock of the service, and the lock on an organization's row.
 
 A transaction takes what it needs in this order, so that no two wait for each other: the lock that makes it the owner
-of a piece of work, the organization's row, `CLAIMS`, rows of unfolded batches, rows of users by their ids.
+of a piece of work, the organization's row, `CLAIMS`, rows of unfolded batches, rows of users by their ids. Who accepts
+sends takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no organization.
 """
 
 from enum import IntEnum, unique

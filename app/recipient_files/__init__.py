@@ -13,6 +13,7 @@ from app.recipient_files.cells import (
     for_spreadsheet,
     from_spreadsheet,
     marked_as_text,
+    marked_as_text_in_sql,
     trimmed,
     unmarked,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "for_spreadsheet",
     "from_spreadsheet",
     "marked_as_text",
+    "marked_as_text_in_sql",
     "opened",
     "trimmed",
     "unmarked",

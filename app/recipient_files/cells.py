@@ -89,6 +89,12 @@ def marked_as_text(cell: str) -> str:
     return f"'{cell}" if _LIKE_A_FORMULA.match(cell) else cell
 
 
+def marked_as_text_in_sql(cell: str) -> str:
+    """Word in SQL what `marked_as_text` does. All marks sort before the letters, so most cells cost one comparison."""
+    mark = _LIKE_A_FORMULA.pattern.replace("'", "''")
+    return f"CASE WHEN {cell} < 'A' COLLATE \"C\" AND {cell} ~ '^{mark}' THEN '''' || {cell} ELSE {cell} END"
+
+
 def unmarked(cell: str) -> str:
     """Return the cell from which `marked_as_text` has made this one."""
     return cell[1:] if cell.startswith("'") and _LIKE_A_FORMULA.match(cell) else cell

@@ -6,8 +6,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
-from app.batches.read import NEVER_ISSUED, SCHEDULED
-from app.errors import BatchNotIssued, BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
+from app.batches.read import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
+from app.errors import (
+    BatchAwaitsApproval,
+    BatchNotIssued,
+    BatchScheduled,
+    IdempotencyKeyReused,
+    OrganizationDisabled,
+)
 from app.postgres.database import row_with_id
 from app.postgres.digests import digest
 from app.reversals import read as reversals
@@ -54,8 +60,8 @@ def accept(
     Raises:
         IdempotencyKeyReused: the key was used with another body.
         NotFound: there is no such batch.
-        BatchScheduled: it is not queued yet, so there is nothing to wait for.
-        BatchNotIssued: it was cancelled or refused, so there is nothing to take back.
+        BatchScheduled, BatchAwaitsApproval: it is not queued yet, so there is nothing to wait for.
+        BatchNotIssued: it was cancelled, refused or rejected, so there is nothing to take back.
         OrganizationDisabled: a suspended organization may take points back, a disabled one may not.
     """
     scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
@@ -80,6 +86,8 @@ def accept(
         batch_status = require_batch(connection, who, request)
         if batch_status == SCHEDULED:
             raise BatchScheduled
+        if batch_status == AWAITING_APPROVAL:
+            raise BatchAwaitsApproval
         if batch_status in NEVER_ISSUED:
             raise BatchNotIssued
         accepted = connection.execute(_ACCEPT, new).one_or_none()

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.values.payloads import NOT_FINAL
+
 
 class ListedUpload(NamedTuple):
     """A list with its member and outcome. `statuses` are those of its batches, each once; empty until it is sent."""
@@ -57,11 +59,11 @@ def part_of(connection: Connection, upload_id: int, batch_id: int) -> Part:
     return Part(*connection.execute(_PART_OF, {"id": upload_id, "batch_id": batch_id}).one())
 
 
-_PART_OF = text("""
+_PART_OF = text(f"""
     SELECT array_position(batch_ids, CAST(:batch_id AS bigint)), cardinality(batch_ids),
            (SELECT count(*) FROM unnest(batch_ids) AS its (id)
             CROSS JOIN LATERAL (SELECT status FROM batches WHERE id = its.id LIMIT 1) b
-            WHERE b.status NOT IN ('scheduled', 'queued'))
+            WHERE b.status NOT IN {NOT_FINAL})
     FROM uploads WHERE id = :id
 """)
 

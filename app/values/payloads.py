@@ -6,6 +6,9 @@ from typing import Any
 
 from app.values.timestamps import timestamp
 
+# The statuses of a batch that may still change.
+NOT_FINAL = ("awaiting_approval", "scheduled", "queued")
+
 
 def organization_payload(
     *,
@@ -39,6 +42,7 @@ def batch_payload(
     idempotency_key: str | None,
     api_key_id: int | None,
     sender: Mapping[str, Any] | None,
+    approval: Mapping[str, Any] | None,
     counts: Mapping[str, int] | None,
     created_at: datetime,
     send_at: datetime | None,
@@ -51,13 +55,14 @@ def batch_payload(
     return {
         "batch_id": batch_id,
         "status": status,
-        "final": status not in ("scheduled", "queued"),
+        "final": status not in NOT_FINAL,
         "refusal": refusal,
         "label": label,
         "metadata": metadata,
         "idempotency_key": idempotency_key,
         "api_key_id": api_key_id,
         "sender": sender,
+        "approval": approval,
         "counts": counts,
         "created_at": timestamp(created_at),
         "send_at": _timestamp(send_at),
@@ -122,8 +127,28 @@ def sender_of(member_id: str) -> str:
 
     The names of a member never change.
     """
+    return f"{_user_of(member_id)} AS sender"
+
+
+def approval_of(batch: str = "") -> str:
+    """Return the SQL for a batch's `approval`: who approved or rejected it, when, and why; null unless it was.
+
+    `by` is a member as a User, and `api_key_id` a key. Both are null if nobody answered in time. `batch` is the prefix
+    of its columns.
+    """
+    at = f"coalesce({batch}approved_at, {batch}rejected_at)"
+    return f"""
+        CASE WHEN {at} IS NOT NULL
+             THEN json_build_object(
+                 'by', {_user_of(f"{batch}answered_by_member_id")}, 'api_key_id', {batch}answered_by_key_id,
+                 'at', to_char({at} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                 'reason', {batch}rejection_reason) END AS approval
+    """
+
+
+def _user_of(member_id: str) -> str:
     return f"""
         CASE WHEN {member_id} IS NOT NULL
              THEN (SELECT json_build_object('id', m.id, 'first_name', m.first_name, 'last_name', m.last_name)
-                   FROM members m WHERE m.id = {member_id}) END AS sender
+                   FROM members m WHERE m.id = {member_id}) END
     """

@@ -41,16 +41,21 @@ def checked_name(what: str, name: str, *, may_be_blank: bool = False, length_max
 
 
 def checked_key_name(name: str) -> str:
-    """Return the trimmed name of a key.
+    """Return the trimmed name of a key, of an organization or of the platform.
 
     Raises:
         Refused: blank, too long, or with a character that cannot be seen.
     """
     name = checked_name("The name", name, length_max=KEY_NAME_LENGTH_MAX)
-    hidden = next((character for character in name if not character.isprintable()), None)
-    if hidden is not None:
-        raise Refused(f"The name must have visible characters and blanks only, but has U+{ord(hidden):04X}.")
+    if (fault := key_name_fault(name)) is not None:
+        raise Refused(f"The name {fault}")
     return name
+
+
+def key_name_fault(name: str) -> str | None:
+    """Say which character of a key's name cannot be seen, to complete “The name …”; None if all can."""
+    hidden = next((character for character in name if not character.isprintable()), None)
+    return None if hidden is None else f"must have visible characters and blanks only, but has U+{ord(hidden):04X}."
 
 
 def with_name(noun: str, name: str | None) -> str:

@@ -11,6 +11,7 @@ from app.api import docs, openapi
 from app.api.answers import envelope
 from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.views import (
+    approval,
     batches,
     cancel,
     events,
@@ -18,7 +19,11 @@ from app.api.views import (
     health,
     metrics,
     organization,
+    platform_actions,
+    platform_entries,
+    platform_events,
     platform_members,
+    platform_organization_keys,
     platform_organizations,
     platform_refills,
     platform_users,
@@ -29,6 +34,7 @@ from app.api.views import (
     sandbox,
     send,
     sent_before,
+    statement,
     transactions,
     verify,
     webhook_actions,
@@ -66,10 +72,24 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(
+            verify,
+            sent_before,
+            send,
+            reverse,
+            batches,
+            approval,
+            cancel,
+            reschedule,
+            transactions,
+            extend,
+            reversals,
+            events,
+        ),
         *(webhooks, webhook_actions, webhook_deliveries),
-        *(requests, organization, sandbox),
-        *(platform_users, platform_organizations, platform_refills, platform_members),
+        *(requests, organization, statement, sandbox),
+        *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),
+        *(platform_members, platform_actions, platform_events),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

@@ -2,7 +2,6 @@
 
 import re
 import time
-from functools import cache
 from time import perf_counter
 
 from flask import Flask, Response, request
@@ -10,6 +9,7 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
 from app.api.auth import hash_of_given_key
+from app.api.scopes import path_of
 from app.metrics.record import Record, current_record, set_record
 from app.metrics.requests import NO_ROUTE, count_not_kept, count_request, count_wait
 from app.request_log.keeping import Keeping
@@ -28,7 +28,6 @@ _PROBES = {"/healthz", "/readyz", "/metrics"}
 
 # Of answers with these statuses the batch in the path is there, and the caller's.
 _KNOWS_THE_BATCH = (200, 409)
-_PLACEHOLDER = re.compile(r"<[^>]+>")
 
 # The calls of this process for `GET /v1/requests`.
 request_log = Keeping(count_not_kept)
@@ -110,7 +109,7 @@ def _keep(record: Record, status: int, seconds: float) -> None:
         request_id=record.trace_id,
         created_at=time.time() - seconds,
         method=_method(),
-        route=None if rule is None else _route_of(rule.rule),
+        route=None if rule is None else path_of(rule.rule),
         status=status,
         code=record.code,
         batch_id=batch_id,
@@ -121,9 +120,3 @@ def _keep(record: Record, status: int, seconds: float) -> None:
 
 def _method() -> str:
     return request.method if _METHOD.fullmatch(request.method) else NO_ROUTE[0]
-
-
-@cache
-def _route_of(rule: str) -> str:
-    """Return the template of a path as the description writes it: `/v1/batches/{id}`."""
-    return _PLACEHOLDER.sub("{id}", rule)

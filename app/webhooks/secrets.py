@@ -9,6 +9,7 @@ import secrets
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import Connection
 
+from app.actions import log as actions
 from app.errors import Refused, SecretsKeyMissing
 from app.settings import settings
 from app.webhooks.webhooks import all_secrets, store_secrets
@@ -85,6 +86,7 @@ def reencrypt_all(connection: Connection) -> int:
             raise Refused(
                 f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
             ) from None
+    actions.record(connection, actions.SECRETS_REENCRYPTED, detail=str(len(found)))
     return len(found)
 
 

@@ -6,11 +6,16 @@
 
 -- An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
--- the live balance falls below `low_balance`; null: never. `sandbox_ahead` is how far the clock of its sandbox was set
--- ahead; it has no days, whose length depends on the zone.
+-- the live balance falls below `low_balance`; null: never. A send of more points than `approval_above` (null: none)
+-- waits for an approval: one from the console, or with `approval_of` `all` each. `sandbox_ahead` is how far the clock of
+-- its sandbox was set ahead; it has no days, whose length depends on the zone.
 --
 -- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
 -- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
+--
+-- All that moved the balance before `counted_until` is in `daily_sums` (and of the sandbox before
+-- `sandbox_counted_until`). Who stamps a row with an earlier moment, because a clock went back, puts it back to the
+-- start of that day.
 --
 -- Every drain updates this row; free space in its page keeps the updates out of the index.
 CREATE TABLE organizations (
@@ -30,11 +35,16 @@ CREATE TABLE organizations (
         CONSTRAINT ck_organizations_sandbox_ahead_in_range CHECK (sandbox_ahead BETWEEN '0' AND '731 days'),
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
+    approval_above bigint CONSTRAINT ck_organizations_approval_above_not_negative CHECK (approval_above >= 0),
+    approval_of text COLLATE "C" NOT NULL DEFAULT 'console'
+        CONSTRAINT ck_organizations_approval_of_known CHECK (approval_of IN ('console', 'all')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     held_points numeric NOT NULL DEFAULT 0,
     held_count bigint NOT NULL DEFAULT 0,
     sandbox_held_points numeric NOT NULL DEFAULT 0,
     sandbox_held_count bigint NOT NULL DEFAULT 0,
+    counted_until timestamptz NOT NULL DEFAULT '-infinity',
+    sandbox_counted_until timestamptz NOT NULL DEFAULT '-infinity',
     CONSTRAINT ck_organizations_held_not_negative CHECK (
         least(held_points, held_count, sandbox_held_points, sandbox_held_count) >= 0)
 ) WITH (fillfactor = 50);
@@ -47,7 +57,15 @@ CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timesta
                                     ELSE interval '0' END
 $$;
 
--- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none.
+-- Until when an organization's days stay counted when something is stamped with this moment: as before, unless it is
+-- earlier, since a clock went back.
+CREATE FUNCTION still_counted_until(counted_until timestamptz, stamped timestamptz) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE
+AS 'SELECT CASE WHEN $2 < $1 THEN date_trunc(''day'', $2, ''UTC'') ELSE $1 END';
+
+-- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
+-- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
+-- the keys with bounds, whose sends are accepted by themselves (app/batches/bounded.py).
 CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
@@ -58,17 +76,47 @@ CREATE TABLE api_keys (
     start text COLLATE "C" NOT NULL,
     name text COLLATE "C"
         CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
+    scopes text[] COLLATE "C"
+        CONSTRAINT ck_api_keys_scopes_known CHECK (
+            cardinality(scopes) >= 1 AND scopes <@ ARRAY['read', 'send', 'reverse', 'webhooks', 'approve']),
+    expires_at timestamptz,
+    batch_limit bigint CONSTRAINT ck_api_keys_batch_limit_positive CHECK (batch_limit > 0),
+    daily_limit bigint CONSTRAINT ck_api_keys_daily_limit_positive CHECK (daily_limit > 0),
+    is_bounded boolean NOT NULL
+        GENERATED ALWAYS AS (num_nonnulls(scopes, expires_at, batch_limit, daily_limit) > 0) STORED,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_used_at timestamptz,
     revoked_at timestamptz
 );
 CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
 
+-- The points that a key with a `daily_limit` has used of a day: each batch that was accepted then counts with all its
+-- points. What was refused, cancelled or not paid of them stands in `points_given_back`, until the key's next send on
+-- that day takes it off. So only who accepts a send of the key locks this row, and no drain waits for it.
+-- `limit_reached_at` is when the first send of the day was refused for the limit. Each send updates this row.
+CREATE TABLE key_days (
+    api_key_id bigint NOT NULL,
+    daily_limit bigint NOT NULL,
+    used bigint NOT NULL DEFAULT 0,
+    limit_reached_at timestamptz,
+    day date NOT NULL,
+    CONSTRAINT pk_key_days PRIMARY KEY (api_key_id, day),
+    CONSTRAINT ck_key_days_used_within_the_limit CHECK (used BETWEEN 0 AND daily_limit)
+) WITH (fillfactor = 50);
+
+-- Points that count on a key's day no longer, to be taken off it. Those of days that are over stay here.
+CREATE TABLE points_given_back (
+    api_key_id bigint NOT NULL,
+    points bigint NOT NULL CONSTRAINT ck_points_given_back_points_positive CHECK (points > 0),
+    day date NOT NULL
+);
+CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day);
+
 -- A key of the platform's own programs, stored as its SHA-256; `name` tells people which program has it.
 CREATE TABLE platform_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_platform_keys PRIMARY KEY,
     name text COLLATE "C" NOT NULL
-        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
     scopes text[] COLLATE "C" NOT NULL
         CONSTRAINT ck_platform_keys_scopes_known CHECK (
             cardinality(scopes) >= 1
@@ -94,7 +142,7 @@ CREATE TABLE members (
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
     role text COLLATE "C" NOT NULL
-        CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'admin')),
+        CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'approver', 'admin')),
     time_zone text COLLATE "C" NOT NULL DEFAULT 'UTC'
         CONSTRAINT ck_members_time_zone_length CHECK (char_length(time_zone) <= 64),
     password_hash text COLLATE "C",
@@ -131,19 +179,25 @@ CREATE TABLE member_sessions (
 CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
 CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
 
--- What a member did; without a member, what an operator did to the members. `subject_id` is the id of the batch,
--- reversal, key, webhook or member concerned; `detail` adds what an id does not say.
-CREATE TABLE member_actions (
-    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_actions PRIMARY KEY,
-    organization_id bigint NOT NULL CONSTRAINT fk_member_actions_organization_id REFERENCES organizations (id),
-    member_id bigint CONSTRAINT fk_member_actions_member_id REFERENCES members (id),
+-- What somebody did: a member, a program of the platform, or an operator by a command (`operator` is the system user);
+-- none of the three: somebody unknown. `organization_id` is null for what belongs to none, such as a user. `subject_id`
+-- is the id of what was made or changed; `detail` adds what an id does not say, but no address and no name of a user.
+CREATE TABLE actions (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_actions PRIMARY KEY,
+    organization_id bigint CONSTRAINT fk_actions_organization_id REFERENCES organizations (id),
+    member_id bigint CONSTRAINT fk_actions_member_id REFERENCES members (id),
+    platform_key_id bigint CONSTRAINT fk_actions_platform_key_id REFERENCES platform_keys (id),
+    operator text COLLATE "C"
+        CONSTRAINT ck_actions_operator_length CHECK (char_length(operator) BETWEEN 1 AND 100),
     action text COLLATE "C" NOT NULL,
     subject_id bigint,
     sandbox boolean,
-    detail text COLLATE "C" CONSTRAINT ck_member_actions_detail_length CHECK (char_length(detail) <= 255),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    detail text COLLATE "C" CONSTRAINT ck_actions_detail_length CHECK (char_length(detail) <= 255),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT ck_actions_done_by_one CHECK (num_nonnulls(member_id, platform_key_id, operator) <= 1)
 );
-CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
+CREATE INDEX ix_actions_created ON actions (created_at, id);
+CREATE INDEX ix_actions_organization ON actions (organization_id, created_at, id);
 
 -- The forms of the console that have had their effect; each has it once.
 CREATE TABLE used_forms (
@@ -231,13 +285,14 @@ CREATE TABLE upload_parts (
 -- known there only, and has no balance. `folded_balance` holds the credits of all batches except
 -- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
 -- credit more than fits in 64 bits. `external_id` is what the platform calls it. `address_changed_at` is since when the
--- address is this one; null: since it was registered.
+-- address is this one; null: since it was registered. An erased user keeps its id and its balance: `email` and the names
+-- are `erased-<id>`, and without an `email_key` nothing is credited to it any more.
 --
 -- A fold updates many of these rows; free space in their pages makes that a quarter cheaper.
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
     email text COLLATE "C" NOT NULL,
-    email_key text COLLATE "C" NOT NULL,
+    email_key text COLLATE "C",
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
     external_id text COLLATE "C"
@@ -247,7 +302,12 @@ CREATE TABLE users (
         CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     address_changed_at timestamptz,
-    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0)
+    erased_at timestamptz,
+    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0),
+    CONSTRAINT ck_users_erased_whole CHECK (
+        CASE WHEN erased_at IS NULL THEN email_key IS NOT NULL
+             ELSE email = 'erased-' || CAST(id AS text) AND first_name = email AND last_name = email
+                  AND email_key IS NULL AND external_id IS NULL END)
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX uq_users_email_key ON users (email_key) WHERE sandbox_of IS NULL;
 CREATE UNIQUE INDEX uq_users_sandbox_of_email_key ON users (sandbox_of, email_key) WHERE sandbox_of IS NOT NULL;
@@ -255,10 +315,12 @@ CREATE UNIQUE INDEX uq_users_external_id ON users (external_id) WHERE external_i
 -- Finds the users who lately registered or changed their address, for the search for crossed registrations.
 CREATE INDEX ix_users_known_since ON users (coalesce(address_changed_at, created_at));
 
--- An address that a user had before. Its transactions keep it, and the audit knows by this whose they are.
+-- An address that a user had before. Its transactions keep it, and the audit knows by this whose they are. What was sent
+-- to it after `last_batch_id` is not the user's. An erasure keeps the addresses here until none of its rows has them.
 CREATE TABLE former_addresses (
     user_id bigint NOT NULL CONSTRAINT fk_former_addresses_user_id REFERENCES users (id),
     email_key text COLLATE "C" NOT NULL,
+    last_batch_id bigint NOT NULL,
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT pk_former_addresses PRIMARY KEY (user_id, email_key)
 );
@@ -276,6 +338,10 @@ CREATE TABLE former_addresses (
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
 --
+-- While it is `awaiting_approval` it is neither scheduled nor in the queue. Once it is approved, `queue_place` is the id
+-- that it would have, had it been accepted then; null: its place in the queue is its `id`. It is approved or rejected by
+-- a member or a key, and by neither if it is rejected because nobody answered in time.
+--
 -- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
 --
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
@@ -288,7 +354,7 @@ CREATE TABLE batches (
     sandbox boolean NOT NULL,
     status text COLLATE "C" NOT NULL DEFAULT 'queued'
         CONSTRAINT ck_batches_status_known CHECK (
-            status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')),
+            status IN ('awaiting_approval', 'scheduled', 'queued', 'issued', 'refused', 'cancelled', 'rejected')),
     api_key_id bigint,
     member_id bigint,
     amount bigint CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
@@ -312,6 +378,13 @@ CREATE TABLE batches (
     retry_at timestamptz,
     send_at timestamptz,
     cancelled_at timestamptz,
+    approved_at timestamptz,
+    rejected_at timestamptz,
+    answered_by_member_id bigint,
+    answered_by_key_id bigint,
+    rejection_reason text COLLATE "C"
+        CONSTRAINT ck_batches_rejection_reason_length CHECK (char_length(rejection_reason) BETWEEN 1 AND 255),
+    queue_place bigint,
     refusal text COLLATE "C",
     issued_at timestamptz,
     debited_count int,
@@ -334,6 +407,16 @@ CREATE TABLE batches (
         (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
     CONSTRAINT ck_batches_scheduled_for_a_moment CHECK (status <> 'scheduled' OR send_at IS NOT NULL),
     CONSTRAINT ck_batches_cancelled_at_a_moment CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL)),
+    CONSTRAINT ck_batches_rejected_with_a_reason CHECK (
+        (status = 'rejected') = (rejected_at IS NOT NULL) AND (status = 'rejected') = (rejection_reason IS NOT NULL)),
+    CONSTRAINT ck_batches_approved_once CHECK (
+        (approved_at IS NULL) = (queue_place IS NULL)
+        AND (approved_at IS NULL OR status NOT IN ('awaiting_approval', 'rejected'))),
+    CONSTRAINT ck_batches_answered_by_another CHECK (
+        CASE WHEN answered_by_member_id IS NULL AND answered_by_key_id IS NULL THEN approved_at IS NULL
+             ELSE num_nonnulls(answered_by_member_id, answered_by_key_id) = 1
+                  AND num_nonnulls(approved_at, rejected_at) = 1
+                  AND (answered_by_member_id = member_id OR answered_by_key_id = api_key_id) IS NOT TRUE END),
     CONSTRAINT ck_batches_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
     CONSTRAINT ck_batches_issued_when_complete CHECK (
         (status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)
@@ -359,10 +442,15 @@ ALTER TABLE batches ALTER emails SET STORAGE EXTERNAL, ALTER email_keys SET STOR
 CREATE UNIQUE INDEX uq_batches_idempotency_key ON batches (organization_id, sandbox, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
 -- Finds idempotency keys that are old enough to be forgotten. Those of batches that are not final are not in it.
-CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelled_at))
-    WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at) IS NOT NULL;
+CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelled_at, rejected_at))
+    WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at, rejected_at) IS NOT NULL;
 -- The queue, in order. Only queued batches are in it, so it stays small.
-CREATE INDEX ix_batches_queued ON batches (organization_id, id) WHERE status = 'queued';
+CREATE INDEX ix_batches_queued ON batches (organization_id, coalesce(queue_place, id)) WHERE status = 'queued';
+-- What awaits an approval: by its time, for the rejection of what nobody answers, and that of each organization and mode.
+CREATE INDEX ix_batches_unanswered ON batches (created_at, id) WHERE status = 'awaiting_approval';
+CREATE INDEX ix_batches_awaiting ON batches (organization_id, sandbox, created_at) WHERE status = 'awaiting_approval';
+-- What was never issued, for erasures: no transaction leads to its addresses.
+CREATE INDEX ix_batches_never_issued ON batches (organization_id, id) WHERE status IN ('refused', 'cancelled', 'rejected');
 -- Scheduled batches by their time: for the release, and for the limit of each organization and mode.
 CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
 CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
@@ -456,6 +544,21 @@ CREATE TABLE unfolded_claims (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
 
+-- What made a user's balance: a credit, or with a `reversal_id` what was taken back of it, below 0. `amount` is null
+-- where it is all of the transaction's. `created_at` is when the points were issued, claimed or taken back. The fold
+-- writes the credits of a batch, a claim and a reversal their own; the credits of a batch in `unfolded_batches` have no
+-- row yet (app/pages/entry_pages.py adds them). As with transactions, there are no foreign keys.
+CREATE TABLE user_entries (
+    user_id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    transaction_id bigint NOT NULL,
+    reversal_id bigint,
+    amount bigint,
+    CONSTRAINT ck_user_entries_below_zero_of_a_reversal CHECK (
+        CASE WHEN reversal_id IS NULL THEN amount IS NULL OR amount > 0 ELSE coalesce(amount < 0, false) END)
+);
+CREATE INDEX ix_user_entries_listed ON user_entries (user_id, created_at, transaction_id);
+
 -- Points added to a balance. Only a sandbox reset may take some away. A call with the `idempotency_key` of a refill is
 -- answered with that refill.
 CREATE TABLE refills (
@@ -525,7 +628,7 @@ CREATE INDEX ix_reversals_idempotency_age ON reversals (created_at) WHERE idempo
 -- Queued reversals, in order. Each drain looks here, and the index is nearly always empty.
 CREATE INDEX ix_reversals_queued ON reversals (organization_id, id) WHERE status = 'queued';
 CREATE INDEX ix_reversals_created ON reversals (organization_id, sandbox, created_at, id);
--- What was taken back of late, and the balance then (app/ledger/issued.py).
+-- What was taken back on a day (app/statement).
 CREATE INDEX ix_reversals_done ON reversals (organization_id, sandbox, done_at, id) INCLUDE (reversed_amount)
     WHERE done_at IS NOT NULL;
 -- The reversals of a batch, whether it was asked for whole or by some of its transactions.
@@ -551,10 +654,30 @@ CREATE TABLE reversal_entries (
         reversed >= 0 AND (code IS NULL OR reversed = 0))
 );
 
+-- What moved an organization's balance in one mode on each day in UTC, for its statement. A day on which nothing did has
+-- no row. A row counts what was before the organization's `counted_until`; one that begins then or later is void, and
+-- the next count deletes it. It is counted under the lock of the organization's row (app/statement/counting.py).
+CREATE TABLE daily_sums (
+    organization_id bigint NOT NULL,
+    day date NOT NULL,
+    sandbox boolean NOT NULL,
+    refilled numeric NOT NULL,
+    debited numeric NOT NULL,
+    reversed numeric NOT NULL,
+    returned numeric NOT NULL,
+    batches bigint NOT NULL,
+    transactions bigint NOT NULL,
+    unpaid bigint NOT NULL,
+    CONSTRAINT pk_daily_sums PRIMARY KEY (organization_id, sandbox, day),
+    CONSTRAINT ck_daily_sums_not_negative CHECK (
+        least(debited, reversed, returned, batches, transactions, unpaid) >= 0 AND unpaid <= transactions)
+);
+
 -- An event as written with the change that it reports. The sequencer numbers it and moves it to `events`. It names the
 -- batch or the reversal that it is about, or holds its `data`. Ids rise in an order that respects cause. Two values of
 -- a batch that may change later are stored here: its `send_at`, and how many of its transactions were `credited` at the
--- issue. Every row lives for less than a second, so vacuum must start early.
+-- issue. Every row lives for less than a second, so vacuum must start early. `organization_id` is 0 in the log of the
+-- platform, which tells of users and organizations.
 CREATE TABLE unnumbered_events (
     organization_id bigint NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -566,16 +689,22 @@ CREATE TABLE unnumbered_events (
     sandbox boolean NOT NULL,
     type text COLLATE "C" NOT NULL
         CONSTRAINT ck_unnumbered_events_type_known CHECK (
-            type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled', 'transaction.claimed',
+            type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled',
+                     'batch.awaiting_approval', 'batch.approved', 'batch.rejected', 'transaction.claimed',
                      'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
                      'organization.suspended', 'organization.resumed', 'organization.disabled',
-                     'organization.enabled', 'key.created', 'key.revoked', 'webhook.disabled', 'ping')),
+                     'organization.enabled', 'key.created', 'key.revoked', 'key.limit_reached', 'webhook.disabled',
+                     'ping', 'user.registered', 'user.changed', 'user.erased', 'organization.created')),
     data json,
     CONSTRAINT pk_unnumbered_events PRIMARY KEY (organization_id, id),
-    CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1)
+    CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1),
+    CONSTRAINT ck_unnumbered_events_in_their_log CHECK (
+        organization_id <> 0 AND type NOT IN ('user.registered', 'user.changed', 'user.erased', 'organization.created')
+        OR organization_id = 0 AND NOT sandbox AND data IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
--- An event with its sequence: 1, 2, 3 … for each organization and mode, without a gap. `idempotency_key` is a copy from
+-- An event with its sequence: 1, 2, 3 … for each organization and mode, and for the platform (`organization_id` 0),
+-- without a gap. `idempotency_key` is a copy from
 -- the batch or the reversal, which forgets it before the event is dropped. `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,
@@ -593,6 +722,9 @@ CREATE TABLE events (
     digest bytea,
     CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
 );
+
+-- The events that name a user, for erasures.
+CREATE INDEX ix_events_claims ON events (CAST(data #>> '{user,id}' AS bigint)) WHERE type = 'transaction.claimed';
 
 -- The log of an organization in one mode: its last sequence, and which of its events are dropped: all up to and
 -- including `dropped_to`, the youngest of which was written at `dropped_until`. Every numbering updates this row.
@@ -685,22 +817,47 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
         END $$;
 CREATE TRIGGER batches_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
-                               label, recipient_count, emails, email_keys, labels, item_references, metadata,
-                               hold_days, rehearsed_unpaid ON batches
+                               label, recipient_count, labels, item_references, metadata, hold_days,
+                               rehearsed_unpaid ON batches
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
+-- The one edit of what was written: a person may have their name and address erased (app/erasing). Ids, amounts, order
+-- and flags stay, so the books do; nothing else takes the place of an address.
+CREATE FUNCTION only_erased(was text[], becomes text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT cardinality($1) = cardinality($2) AND NOT EXISTS (
+        SELECT FROM unnest($1, $2) AS x (was, becomes) WHERE x.was <> x.becomes AND x.becomes !~ '^erased-[0-9]+$')
+$$;
+CREATE TRIGGER batches_addresses_only_erased BEFORE UPDATE OF emails, email_keys ON batches
+    FOR EACH ROW WHEN (NOT only_erased(OLD.emails, NEW.emails)
+                       OR NOT only_erased(coalesce(OLD.email_keys, OLD.emails), coalesce(NEW.email_keys, NEW.emails)))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_addresses_only_erased BEFORE UPDATE OF email, email_key ON transactions
+    FOR EACH ROW WHEN (NEW.email !~ '^erased-[0-9]+$' OR NEW.email_key IS NOT NULL)
+    EXECUTE FUNCTION refuse_change();
+CREATE FUNCTION only_names_erased(was json, becomes json) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(
+        CAST($1 AS jsonb) #- '{user,first_name}' #- '{user,last_name}'
+        = CAST($2 AS jsonb) #- '{user,first_name}' #- '{user,last_name}'
+        AND $2 #>> '{user,first_name}' ~ '^erased-[0-9]+$' AND $2 #>> '{user,last_name}' ~ '^erased-[0-9]+$', false)
+$$;
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
                      last_refill, cancelled_at, held_until ON batches
-    FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
-    FOR EACH ROW WHEN (OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
-                       OR OLD.status = 'queued' AND NEW.status = 'scheduled')
+    FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued'))
     EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
+    FOR EACH ROW WHEN (OLD.status = 'awaiting_approval' AND NEW.status IN ('issued', 'refused')
+                       OR OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
+                       OR OLD.status = 'queued' AND NEW.status IN ('awaiting_approval', 'scheduled', 'rejected'))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_answered_once
+    BEFORE UPDATE OF approved_at, rejected_at, answered_by_member_id, answered_by_key_id, rejection_reason,
+                     queue_place ON batches
+    FOR EACH ROW WHEN (OLD.status <> 'awaiting_approval') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_moved_while_scheduled BEFORE UPDATE OF send_at ON batches
     FOR EACH ROW WHEN (OLD.status <> 'scheduled') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_written_once
-    BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, email, email_key,
-                               amount, label, reference ON transactions
+    BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, amount, label,
+                               reference ON transactions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
     FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
@@ -730,9 +887,16 @@ CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, cla
     FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.returned_at IS NOT NULL
                        OR OLD.sandbox AND NEW.claimed_at IS NULL)
     EXECUTE FUNCTION refuse_change();
+-- An erasure empties the hash of a body that had the address: by it, one could find out whether a guess is right.
 CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
-    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys
+    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL
+                       AND (NEW.idempotency_key <> OLD.idempotency_key OR NEW.idempotency_hash <> ''))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER api_keys_made_once
+    BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash, scopes, expires_at, batch_limit, daily_limit
+    ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER key_days_of_a_key BEFORE DELETE OR UPDATE OF api_key_id, day, daily_limit ON key_days
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
     FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
@@ -747,18 +911,36 @@ CREATE TRIGGER members_made_once
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
+CREATE TRIGGER actions_written_once BEFORE DELETE OR UPDATE ON actions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, sandbox_of ON users
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_known_since_a_moment BEFORE UPDATE OF email, email_key ON users
     FOR EACH ROW WHEN (OLD.address_changed_at IS NOT DISTINCT FROM NEW.address_changed_at)
     EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER users_erased_for_good
+    BEFORE UPDATE OF email, email_key, first_name, last_name, external_id, erased_at ON users
+    FOR EACH ROW WHEN (OLD.erased_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER former_addresses_written_once BEFORE UPDATE ON former_addresses
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
+CREATE TRIGGER user_entries_written_once BEFORE DELETE OR UPDATE ON user_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER events_written_once BEFORE UPDATE ON events
+    FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)
+                       OR (OLD.organization_id, OLD.sequence, OLD.id, OLD.created_at, OLD.batch_id, OLD.reversal_id,
+                           OLD.send_at, OLD.credited, OLD.sandbox, OLD.type, OLD.idempotency_key)
+                          IS DISTINCT FROM
+                          (NEW.organization_id, NEW.sequence, NEW.id, NEW.created_at, NEW.batch_id, NEW.reversal_id,
+                           NEW.send_at, NEW.credited, NEW.sandbox, NEW.type, NEW.idempotency_key))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
+    FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)
+                       OR (OLD.organization_id, OLD.id, OLD.created_at, OLD.batch_id, OLD.reversal_id, OLD.send_at,
+                           OLD.credited, OLD.sandbox, OLD.type)
+                          IS DISTINCT FROM
+                          (NEW.organization_id, NEW.id, NEW.created_at, NEW.batch_id, NEW.reversal_id, NEW.send_at,
+                           NEW.credited, NEW.sandbox, NEW.type))
+    EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
     FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
     EXECUTE FUNCTION refuse_change();

@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
+from app import organizations
 from app.members import links
 from app.web.application import create_app
 from tests.browser.conftest import Look
@@ -29,6 +30,7 @@ _PAGES = {
     "/transactions?email=example": "Transactions",
     "/batches?label=may": "Batches",
     "/reversals": "Reversals",
+    "/statement": "Statement",
     "/requests": "Requests",
     "/keys": "Keys",
     "/webhooks": "Webhooks",
@@ -45,6 +47,11 @@ def _link_of_admin(service: Service, email: str) -> str:
     with service.connection() as connection:
         _, token = links.add(connection, organization.id, email, "Mary", "Jackson", role="admin", by=None)
     service.send(organization.live, {"recipients": ["ann@example.com", "bo@example.com"], "amount": 50, "label": "May"})
+    with service.connection() as connection:
+        organizations.change(connection, organization.id, {"approval_above": 100, "approval_of": "all"})
+    service.send(
+        organization.live, {"recipients": ["cy@example.com", "di@example.com"], "amount": 51, "label": "Large"}
+    )
     return f"/console/link/{token}"
 
 
@@ -95,6 +102,13 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
         for path in paths:
             page.goto(f"{look.service.url}/console/{mode}{path}")
             _require_good_page(page, _PAGES[path])
+    page.goto(f"{look.service.url}/console/live")
+    page.get_by_role("link", name="Approve or reject it").click()
+    page.get_by_role("row", name="Large").get_by_role("link").click()
+    _require_good_page(page, "Batch [0-9]+")
+    page.get_by_role("link", name="Approve or reject it").click()
+    _require_good_page(page, "Approve batch [0-9]+")
+    page.goto(f"{look.service.url}/console/sandbox/keys")
     page.get_by_role("button", name="Make a key").click()
     _require_good_page(page, "Development key [0-9]+")
     page.goto(f"{look.service.url}/console/live/members")

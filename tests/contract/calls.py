@@ -74,7 +74,7 @@ class Key:
         return bool(self.batch(batch_id)["status"] == "issued")
 
     def listed(self, name: str, **query: Any) -> list[dict[str, Any]]:
-        """Return all rows of the list `batches` or `transactions`."""
+        """Return all rows of a list, such as `batches`."""
         return [row for page in self.pages(name, **query) for row in page]
 
     def pages(self, name: str, **query: Any) -> Iterator[list[dict[str, Any]]]:
@@ -82,8 +82,9 @@ class Key:
             answer = self.get(f"/v1/{name}", **query)
             assert answer.status_code == 200, answer.text
             data = answer.json()["data"]
-            assert set(data) == {name, "next_cursor"}
-            yield data[name]
+            rows = name.rpartition("/")[2]
+            assert set(data) == {rows, "next_cursor"}
+            yield data[rows]
             if data["next_cursor"] is None:
                 return
             query["cursor"] = data["next_cursor"]

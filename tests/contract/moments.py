@@ -30,8 +30,9 @@ def let_days_pass(service: Service, days: int, *batch_ids: int) -> None:
             update = sql.SQL("UPDATE {} SET {} WHERE {} = ANY(%(ids)s)")
             connection.execute(update.format(name, changes, sql.Identifier(its_id)), past)
             connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
-        # What the audit holds against these moments: the digests, and the events of claims.
+        # What the audit holds against these moments: the digests, the days that are counted, and the events of claims.
         connection.execute(_DIGESTED, past)
+        connection.execute(_COUNTED_AGAIN)
         connection.execute("ALTER TABLE events DISABLE TRIGGER USER")
         connection.execute(_CLAIMS_TOLD, past)
         connection.execute("ALTER TABLE events ENABLE TRIGGER USER")
@@ -41,10 +42,12 @@ _DIGESTED = """
     UPDATE batches SET digest = sha256(convert_to(CAST(ROW(
         id, organization_id, sandbox, api_key_id, member_id, amount, atomic, label, metadata, hold_days,
         idempotency_key, encode(idempotency_hash, 'hex'), extract(epoch FROM created_at), refusal,
-        extract(epoch FROM cancelled_at), extract(epoch FROM issued_at), organization_name, last_refill) AS text),
-        'UTF8'))
+        extract(epoch FROM cancelled_at), extract(epoch FROM issued_at), organization_name, last_refill,
+        extract(epoch FROM approved_at), extract(epoch FROM rejected_at), answered_by_member_id, answered_by_key_id,
+        rejection_reason) AS text), 'UTF8'))
     WHERE id = ANY(%(ids)s)
 """
+_COUNTED_AGAIN = "UPDATE organizations SET counted_until = '-infinity', sandbox_counted_until = '-infinity'"
 # A transaction's id is 131,072 times its batch's, and its position.
 _CLAIMS_TOLD = """
     UPDATE events SET created_at = created_at - CAST(%(past)s AS interval)

@@ -38,6 +38,10 @@ class Platform(Key):
         user: dict[str, Any] = success(self.get(f"/v1/platform/users/{user_id}"))
         return user
 
+    def entries(self, user_id: int, **query: Any) -> list[dict[str, Any]]:
+        """Return all entries of a user."""
+        return self.listed(f"platform/users/{user_id}/entries", **query)
+
     def change(self, user_id: int, **changes: Any) -> httpx.Response:
         return self.call("PATCH", f"/v1/platform/users/{user_id}", json=changes)
 

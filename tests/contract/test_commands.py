@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.contract import postgresql
-from tests.contract.calls import HELD, PAID, TIMESTAMP, Organization, address, flags, success
+from tests.contract.calls import (
+    HELD,
+    PAID,
+    TIMESTAMP,
+    Organization,
+    address,
+    addresses,
+    flags,
+    organization,
+    success,
+)
 from tests.ports import free_port
 from tests.service.up import Service
 
@@ -91,10 +101,28 @@ def test_status_says_what_runs_and_where(service: Service) -> None:
     assert found.keys() >= {"database_url", "redis_url", "web_url", "flower_url"}
     assert all(found[name] for name in ("database", "redis", "web", "workers", "beat", "flower"))
     assert found["down"] == []
+    assert "organizations" not in found
     printed = service.command("status").stdout
     assert printed.splitlines()[0] == "Status:         all is well."
     assert service.url in printed
     assert found["database_url"] not in printed, "a password belongs on no screen"
+
+
+def test_status_shows_organizations_with_a_low_balance_first_and_what_each_issued(service: Service) -> None:
+    low = organization(service, 100)
+    low.command("set", "--low-balance", "50")
+    success(low.live.send({"recipients": addresses(2), "amount": 30}), 201)
+    found = service.json("status", "--organizations")
+    [shown] = [one for one in found["organizations"] if one["id"] == low.id]
+    assert shown.items() >= {"balance": 40, "low_balance": 50, "is_low": True, "issued_lately": 60}.items()
+    assert len(shown["issued_by_day"]) == 7
+    assert next(iter(shown["issued_by_day"].values())) == shown["issued_today"]
+    assert sum(shown["issued_by_day"].values()) == 60
+    is_low = [one["is_low"] for one in found["organizations"]]
+    assert is_low == sorted(is_low, reverse=True)
+    assert len(is_low) <= 100
+    printed = service.command("status", "--organizations").stdout
+    assert re.search(rf"^ *{low.id} .* 40 +50 +yes ", printed, re.MULTILINE)
 
 
 def test_status_says_why_the_database_lets_nobody_in(service: Service) -> None:

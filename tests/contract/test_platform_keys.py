@@ -16,6 +16,7 @@ _CALLS: list[tuple[str, str, Any, str]] = [
     ("POST", f"{_USERS}/bulk", {"users": [_ADA]}, "users:write"),
     ("GET", _USERS, None, "users:read"),
     ("GET", f"{_USERS}/1", None, "users:read"),
+    ("GET", f"{_USERS}/1/entries", None, "users:read"),
     ("PATCH", f"{_USERS}/1", {"last_name": "King"}, "users:write"),
 ]
 

@@ -13,6 +13,7 @@ from tests.service.up import Service
 
 _ORGANIZATIONS = "/v1/platform/organizations"
 _WHOLE = ORGANIZATION | {"sandbox_balance", "sandbox_last_refill", "held_days", "low_balance"}
+_WHOLE |= {"approval_above", "approval_of"}
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from tests.crash import (
     faults_of_postgresql,
     faults_of_processes,
     faults_of_servers,
+    faults_of_sign_ups,
 )
 from tests.crash.scene import Scene
 from tests.crash.service import Service
@@ -64,6 +65,8 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_postgresql.the_disk_of_postgresqls_log_is_full,
     faults_of_postgresql.commits_are_slow,
     faults_of_postgresql.a_standby_is_promoted,
+    faults_of_sign_ups.web_is_killed_between_a_claim_and_the_answer,
+    faults_of_sign_ups.people_sign_up_while_workers_and_postgresql_die,
 )
 KINDS: dict[str, Fault] = {fault.__name__: fault for fault in _FAULTS}
 _NEED_A_DISK = [

@@ -59,9 +59,13 @@ def a_worker_is_killed_between_commit_and_acknowledgement(scene: Scene) -> None:
 
 
 def _kill_in(scene: Scene, place: str) -> None:
-    """Kill the process that comes to a place, there: it alone, or with all it belongs to."""
+    scene.service.pauses.arm(place)
+    kill_who_comes_to(scene, place)
+
+
+def kill_who_comes_to(scene: Scene, place: str) -> None:
+    """Kill the process that comes to a place with a pause, there: it alone, or with all it belongs to."""
     pauses = scene.service.pauses
-    pauses.arm(place)
     scene.wait_for(f"a process at {place}", lambda: pauses.process_in(place))
     pid = pauses.process_in(place)
     if pid is not None:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text
 from app import api_keys, organizations, users
 from app.ledger.claim import register
 from app.ledger.refill import refill
+from app.platform import keys as platform_keys
 
 # Recipients of every organization come from one pool, so that sends meet on the same users' rows.
 REGISTERED = [f"member{number:03}@example.com" for number in range(240)]
@@ -21,7 +22,8 @@ _LET_TIME_PASS = text("""
     CREATE TRIGGER batches_final_once
         BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
                          last_refill, cancelled_at ON batches
-        FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
+        FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued'))
+        EXECUTE FUNCTION refuse_change();
 """)
 
 
@@ -37,10 +39,11 @@ class Party:
 
 @dataclass(frozen=True, kw_only=True)
 class Parties:
-    """The organizations that send, and the one whose sends tell that the service is well."""
+    """The organizations that send, the one whose sends tell that the service is well, and the platform's key."""
 
     senders: list[Party]
     probe: Party
+    platform: str
 
 
 def make(connection: Connection) -> Parties:
@@ -59,4 +62,5 @@ def make(connection: Connection) -> Parties:
             live=api_keys.create(connection, organization_id, sandbox=False)[1],
             development=api_keys.create(connection, organization_id, sandbox=True)[1],
         )
-    return Parties(senders=[made["Large"], made["Middle"], made["Small"]], probe=made["Probe"])
+    _, platform = platform_keys.create(connection, "Platform")
+    return Parties(senders=[made["Large"], made["Middle"], made["Small"]], probe=made["Probe"], platform=platform)

@@ -2,6 +2,7 @@
 
 WEB_BETWEEN_COMMIT_AND_SUBMIT = "web_between_commit_and_submit"
 WEB_AFTER_COMMIT_BEFORE_ANSWER = "web_after_commit_before_answer"
+WEB_AFTER_CLAIM_BEFORE_ANSWER = "web_after_claim_before_answer"
 
 WORKER_AFTER_LOCK = "worker_after_lock"
 WORKER_BEFORE_COMMIT = "worker_before_commit"

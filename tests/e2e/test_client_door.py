@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from app import api_keys, organizations
 from app.platform import keys as platform_keys
 from points_client import Claimed, Consumer, Invalid, InvalidSignature, PlatformPoints, Points, Refused, verify_webhook
 from tests.deadline import until
@@ -65,6 +66,35 @@ def test_what_is_scheduled_is_moved_and_cancelled(points: Points) -> None:
     assert (final.value.status, final.value.code) == (409, "batch_final")
 
 
+def test_what_awaits_an_approval_is_approved_or_rejected_with_another_key(service: Service) -> None:
+    made = service.organization(sandbox_balance=1_000)
+    with service.connection() as connection:
+        organizations.change(connection, made.id, {"approval_above": 4, "approval_of": "all"})
+        _, other = api_keys.create(connection, made.id, sandbox=True)
+    with Points(made.development, service.url) as sender, Points(other, service.url) as approver:
+        first, second = (
+            sender.send(recipients=[address()], amount=5, idempotency_key=key).batch_id for key in ("first", "second")
+        )
+        waiting = sender.batches.wait(first, wait_s=0)
+        assert (waiting.status, waiting.final, waiting.approval) == ("awaiting_approval", False, None)
+        with pytest.raises(Refused) as own:
+            sender.batches.approve(first)
+        assert (own.value.status, own.value.code) == (403, "own_batch")
+        for _ in range(2):
+            approved = approver.batches.approve(first).approval
+            assert approved is not None
+            assert (approved.by, approved.reason) == (None, None)
+            assert approver.batches.reject(second, "The wrong list").status == "rejected"
+        assert sender.batches.wait(first).status == "issued"
+        rejected = sender.batches.wait(second, wait_s=5)
+        assert rejected.final
+        assert rejected.approval is not None
+        assert rejected.approval.reason == "The wrong list"
+        with pytest.raises(Refused) as over:
+            sender.batches.cancel(second)
+        assert over.value.code == "batch_final"
+
+
 def test_transactions_of_a_user_are_found_and_the_sandbox_is_reset(points: Points, service: Service) -> None:
     user = address()
     service.register(user)
@@ -73,6 +103,24 @@ def test_transactions_of_a_user_are_found_and_the_sandbox_is_reset(points: Point
     assert found.email == user
     assert points.organization().balance == 990
     assert points.reset_sandbox().balance == 1_000
+
+
+def test_a_statement_tells_what_moved_the_balance_on_each_day(points: Points) -> None:
+    sent = points.send(recipients=[address(), address()], amount=400)
+    points.reverse(batch=sent.batch_id, reason="mistake", amount=100)
+    points.send(recipients=[address()], amount=5_000)
+    today = datetime.now(UTC).date()
+    found = points.statement(from_=today - timedelta(days=2), to=today)
+    assert (found.from_, found.to) == (today - timedelta(days=2), today)
+    assert [day.date for day in found.days] == [today - timedelta(days=number) for number in (2, 1, 0)]
+    total = found.total
+    assert (total.opening_balance, total.refilled, total.debited, total.reversed, total.returned) == (
+        *(0, 1_000, 800, 200, 0),
+    )
+    assert (total.closing_balance, total.batches, total.transactions, total.unpaid) == (400, 2, 3, 1)
+    with pytest.raises(Invalid) as invalid:
+        points.statement(from_="2026-01-01", to="2026-13-01")
+    assert set(invalid.value.errors) == {"to"}
 
 
 def test_what_is_held_is_extended(points: Points) -> None:
@@ -161,6 +209,8 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert [one.id for one in platform.users.list(external_id=emails[0])] == [ada.id]
         moved = platform.users.change(ada.id, email=emails[1], external_id=None)
         assert (moved.email, moved.external_id, moved.balance) == (emails[1], None, 10)
+        entries = list(platform.users.entries(ada.id, page_size=1))
+        assert [(one.type, one.amount, one.organization.id) for one in entries] == [("credit", 5, caller.id)] * 2
         many = platform.users.register_many([{"email": email, "first_name": "A"} for email in (emails[2], "x")])
         assert [one.status for one in many] == ["created", "conflict"]
         assert list(many[1].errors or ()) == ["users.1.email"]
@@ -174,4 +224,24 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert platform.organizations.change(acme.id, is_suspended=True).is_suspended
         assert platform.organizations.get(acme.id).balance == 150
         assert acme.id in [one.id for one in platform.organizations.list()]
+        [done] = [one for one in platform.actions(organization=acme.id) if one.action == "organization.made"]
+        assert done.by is not None
+        assert (done.by.type, done.by.name, done.subject_id) == ("platform_key", "Tests", acme.id)
         assert "/console/link/" in platform.organizations.add_member(acme.id, address(), "Mary", role="admin").link
+
+        made = platform.organizations.create_key(acme.id, "Till", sandbox=True)
+        assert made.key not in repr(made)
+        with Points(made.key, service.url) as points:
+            assert points.organization().id == acme.id
+        for _ in range(2):
+            platform.organizations.revoke_key(acme.id, made.id)
+        [listed] = platform.organizations.keys(acme.id)
+        assert (listed.id, listed.name, listed.sandbox, listed.revoked_at is None) == (made.id, "Till", True, False)
+        with pytest.raises(Refused):
+            platform.organizations.revoke_key(caller.id, made.id)
+
+        after = platform.events.last_sequence()
+        bob = platform.users.register(address(), "Bob")
+        follower = platform.events.follow(after=after, types=["user.*"])
+        told = next(event for event in follower if event.data["user"]["id"] == bob.id)
+        assert (told.type, told.organization, told.data) == ("user.registered", {}, {"user": {"id": bob.id}})

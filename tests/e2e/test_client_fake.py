@@ -148,6 +148,12 @@ class Draw:
             for field in self.random.sample(list(pools), self.random.choice((0, 1, 1, 2)))
         }
 
+    def days(self) -> dict[str, str]:
+        """Return the query of a statement: of days before all calls, or one at fault. Midnight may be just now."""
+        pool = ("2020-01-01", "2020-01-31", "2020-02-30", "2019-12-31", "2020-1-1", "")
+        query = {name: self.random.choice(pool) for name in ("from", "to") if not self.often(0.1)}
+        return query | ({"form": "x"} if self.often(0.1) else {})
+
     def call(self, last_batch: int) -> tuple[str, str, dict[str, str], Any, dict[str, str]]:
         """Return method, path, headers, body and query."""
         kind = self.random.random()
@@ -158,8 +164,10 @@ class Draw:
             return "POST", "/v1/points/send", *self.send(), {}
         if kind < 0.76:
             return "POST", f"/v1/sandbox/{self.random.choice(('clock', 'users', 'users', 'users'))}", {}, self.own(), {}
-        if kind < 0.8:
-            return *self.random.choice((("GET", "/v1/organization"), ("POST", "/v1/sandbox/reset"))), {}, None, {}
+        if kind < 0.82:
+            paths = (("GET", "/v1/organization"), ("POST", "/v1/sandbox/reset"), ("GET", "/v1/statement"))
+            method, path = self.random.choice(paths)
+            return method, path, {}, None, self.days() if path == "/v1/statement" else {}
         if kind < 0.88:
             return "GET", f"/v1/batches/{self.random.randrange(1, last_batch + 2)}", {}, None, {}
         name = self.random.choice(("batches", "transactions"))

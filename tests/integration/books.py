@@ -16,6 +16,7 @@ from app.batches.accept import Acceptance, Send, accept
 from app.batches.read import BatchRow, TransactionRow
 from app.batches.request import IssueRequest
 from app.errors import MayNotIssue
+from app.events import log
 from app.ledger import fold as ledger_fold
 from app.ledger import issue as ledger_issue
 from app.ledger.claim import register
@@ -271,6 +272,11 @@ def return_unclaimed() -> None:
     return_unclaimed()
 
 
+def and_told(insert: str) -> str:
+    """Word an INSERT of users, past every function, with the events that the log of the platform has of them."""
+    return f"WITH new AS ({insert} RETURNING id) {log.OF_REGISTERED_USERS}"
+
+
 # For a test that has written or changed batches past every function: the audit takes them as they are now.
 DIGEST_BATCHES = f"UPDATE batches b SET digest = {digest(batches.DIGESTED, 'b')}"
 DIGEST_REVERSALS = f"UPDATE reversals r SET digest = {digest(reversals.DIGESTED, 'r', codes=reversals.CODES)}"
@@ -296,6 +302,8 @@ def let_days_pass(days: int) -> None:
         " FROM batches b WHERE b.id = t.batch_id AND b.held_until IS NOT NULL",
         f"UPDATE batches SET created_at = created_at - {past}, issued_at = issued_at - {past},"
         f" held_until = held_until - {past}, return_at = return_at - {past} WHERE held_until IS NOT NULL",
+        f"UPDATE user_entries e SET created_at = e.created_at - {past} FROM batches b"
+        f" WHERE b.id = e.transaction_id / {POSITIONS} AND b.held_until IS NOT NULL AND e.reversal_id IS NULL",
         *(
             f"UPDATE {table} e SET created_at = e.created_at - {past} FROM batches b"
             f" WHERE e.type = 'transaction.claimed' AND b.held_until IS NOT NULL"
@@ -339,7 +347,7 @@ _DRAINS_MAX = 20
 # The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
 _GUARDED = (
     *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
-    *("unnumbered_events", "events", "event_logs", "members"),
+    *("unnumbered_events", "events", "event_logs", "members", "user_entries"),
 )
 WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
 WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]

@@ -26,13 +26,18 @@ UNFOLDED = "only an issued live batch waits to be folded"
 FLAGS = "flags follow the table of the contract"
 ADDRESS = "a transaction's user is registered under its address"
 TAKEN = "reversal entries are what was taken back of a transaction, up to its amount"
+OF_USERS = "a user's entries are what was credited, and what was taken back of it"
+TIMED = "an entry has the time of its issue, claim or reversal, and the points of the reversal"
 ENTRIES = "a reversal has an entry for each transaction asked for, in order"
 REVERSED = "a reversal's amount is the sum of its entries, all or none if atomic"
 REVERSALS = "a reversal and its transactions have one organization and mode"
 SEQUENCES = "event sequences rise by one, from the first kept to the last"
-TOLD = "a batch that is over and a reversal that took something have one event each, of their type"
+TOLD = "a batch that is over or was answered and a reversal that took something have one event each, of their type"
 TELLS = "the events of a batch tell its send_at, its key and how many were credited"
-EVENTS = "a refill, a key and its end have one event each, and these no others"
+KEY_DAYS = "a key's day counts the points of its batches, but for those refused, cancelled or not paid"
+KEY_LIMITS = "a key's day has the limit of its key"
+EVENTS = "a refill, a key, its limit of a day and its end have one event each, and these no others"
+PLATFORM_TOLD = "a user, an organization and a refill have one event each in the platform's log, and these no others"
 CLAIM_TOLD = "a user's claim at an organization has one event, of the same time and number of transactions"
 STATE = "an organization is suspended and disabled as its log told last"
 DATA = "an event's data is as it was numbered, and tells of a balance that was"
@@ -44,6 +49,7 @@ CLAIMED = "no claim is later than held_until"
 DAYS = "points are held for the days asked for, or longer if extended"
 RETURNED = "returned points were held until held_until, and went back once"
 LOOKED_AT = "a return looks at each batch when its held points end"
+COUNTED = "what is counted of a day is what the books have of it"
 
 _UNDEBITED = "UPDATE transactions SET debited = false, credited = false, user_id = NULL"
 
@@ -98,7 +104,8 @@ def _and_a_transaction(values: str) -> str:
 
 def _a_user_of_an_hour_ago(email: str) -> str:
     columns = "(email, email_key, first_name, last_name, created_at)"
-    return f"INSERT INTO users {columns} VALUES ('{email}', '{email}', 'First', 'Last', now() - interval '1 hour')"
+    values = f"'{email}', '{email}', 'First', 'Last', now() - interval '1 hour'"
+    return books.and_told(f"INSERT INTO users {columns} VALUES ({values})")
 
 
 # What is wrong; what an audit names, as rule and subject; and the statements that make it so.
@@ -115,6 +122,16 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "claims that are taken off twice",
         {(KEPT, LIVE), (KEPT, "organization 5, live")},
         ["INSERT INTO unfolded_claims SELECT * FROM unfolded_claims"],
+    ),
+    (
+        "points given back that no batch of the key has taken",
+        {(KEY_DAYS, "key 1 on 2026-01-31")},
+        ["INSERT INTO points_given_back (api_key_id, day, points) VALUES (1, '2026-01-31', 5)"],
+    ),
+    (
+        "a day of a key without a limit",
+        {(KEY_LIMITS, "key 1 on 2026-01-31")},
+        ["INSERT INTO key_days (api_key_id, day, daily_limit) VALUES (1, '2026-01-31', 5)"],
     ),
     (
         "a point from nowhere",
@@ -136,7 +153,8 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             "UPDATE organizations SET balance = -1, last_refill = -1 WHERE id = 2",
             (
                 "INSERT INTO unnumbered_events (organization_id, sandbox, type, data) VALUES (2, false,"
-                """ 'balance.refilled', '{"amount": -1, "organization": {"balance": -1}}')"""
+                """ 'balance.refilled', '{"amount": -1, "organization": {"balance": -1}}'), (0, false,"""
+                """ 'balance.refilled', '{"amount": -1, "organization": {"id": 2, "balance": -1}, "sandbox": false}')"""
             ),
         ],
     ),
@@ -233,6 +251,8 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             (CHAIN, SANDBOX),
             (EVENTS, "refill of -9223372036854775807 to 50, no reference"),
             (EVENTS, "refill of 50 to 50, no reference"),
+            (PLATFORM_TOLD, "organization 1, refill of -9223372036854775807 to 50, no reference, sandbox: t"),
+            (PLATFORM_TOLD, "organization 1, refill of 50 to 50, no reference, sandbox: t"),
         },
         ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox AND organization_id = 1"],
     ),
@@ -327,7 +347,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ("a queued batch that waits to be folded", {(UNFOLDED, "batch 5")}, ["INSERT INTO unfolded_batches VALUES (5)"]),
     (
         "a batch folded without its credits",
-        {(USERS, "user 1")},
+        {(OF_USERS, "transaction 393216"), (USERS, "user 1")},
         ["DELETE FROM unfolded_batches WHERE batch_id = 3"],
     ),
     (
@@ -341,7 +361,12 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "held for a user",
-        {(FLAGS, "transaction 131072"), (TELLS, "batch 1")},
+        {
+            (OF_USERS, "transaction 131072"),
+            (TIMED, "transaction 131072"),
+            (FLAGS, "transaction 131072"),
+            (TELLS, "batch 1"),
+        },
         [
             _without("transactions", "debited_is_credited_or_held"),
             "UPDATE transactions SET credited = false WHERE (batch_id, position) = (1, 0)",
@@ -373,12 +398,26 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         [
             "UPDATE batches SET issued_at = issued_at - interval '1 hour' WHERE id = 1",
             books.DIGEST_BATCHES,
+            "UPDATE user_entries SET created_at = created_at - interval '1 hour' WHERE transaction_id = 131072",
             _a_user_of_an_hour_ago(BOB),
         ],
     ),
     (
+        "a day that was counted, but was not",
+        {(COUNTED, "organization 1, live, 2020-01-01")},
+        [
+            "INSERT INTO daily_sums VALUES (1, '2020-01-01', false, 5, 0, 0, 0, 0, 0, 0)",
+            "UPDATE organizations SET counted_until = '2020-06-01Z' WHERE id = 1",
+        ],
+    ),
+    (
         "points that came back from nowhere",
-        {(TAKEN, "transaction 917504"), (REVERSED, "reversal 8"), (SUMS, "organization 4, live")},
+        {
+            (TIMED, "transaction 917504"),
+            (TAKEN, "transaction 917504"),
+            (REVERSED, "reversal 8"),
+            (SUMS, "organization 4, live"),
+        },
         ["UPDATE reversal_entries SET reversed = 6 WHERE (reversal_id, position) = (8, 0)"],
     ),
     (
@@ -388,7 +427,13 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "more taken back than there was",
-        {(TAKEN, "transaction 917506"), (REVERSED, "reversal 9"), (SUMS, "organization 4, live")},
+        {
+            (OF_USERS, "transaction 917506"),
+            (TIMED, "transaction 917506"),
+            (TAKEN, "transaction 917506"),
+            (REVERSED, "reversal 9"),
+            (SUMS, "organization 4, live"),
+        },
         [
             _without("transactions", "points_left_of_the_debited"),
             "UPDATE transactions SET points_left = -1 WHERE (batch_id, position) = (7, 2)",
@@ -402,7 +447,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "taken back in part, and nothing is left",
-        {(TAKEN, "transaction 917504")},
+        {(OF_USERS, "transaction 917504"), (TAKEN, "transaction 917504")},
         ["UPDATE transactions SET points_left = 0 WHERE (batch_id, position) = (7, 0)"],
     ),
     (
@@ -418,6 +463,27 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             "UPDATE transactions SET points_left = 15 WHERE (batch_id, position) = (7, 3)",
             "UPDATE reversal_entries SET reversed = 5, code = NULL WHERE (reversal_id, position) = (8, 3)",
         ],
+    ),
+    (
+        "a user's entry that is gone, and one that is another's",
+        {(OF_USERS, "transaction 131072"), (OF_USERS, "transaction 262144")},
+        [
+            "DELETE FROM user_entries WHERE transaction_id = 131072",
+            "UPDATE user_entries SET user_id = 1 WHERE transaction_id = 262144",
+        ],
+    ),
+    (
+        "a user's entries of a credit that is told twice, and of one that there is not",
+        {(OF_USERS, "transaction 131072"), (OF_USERS, "transaction 393216")},
+        [
+            "INSERT INTO user_entries SELECT * FROM user_entries WHERE transaction_id = 131072",
+            "INSERT INTO user_entries SELECT 1, issued_at, 393216 FROM batches WHERE id = 3",
+        ],
+    ),
+    (
+        "a user's entries of other times",
+        {(TIMED, "transaction 131072"), (TIMED, "transaction 917504")},
+        ["UPDATE user_entries SET created_at = 'epoch' WHERE transaction_id IN (131072, 917504)"],
     ),
     (
         "an entry that is gone",
@@ -468,6 +534,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         [
             "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (12, 2)",
             "UPDATE events SET created_at = now() WHERE organization_id = 5 AND type = 'transaction.claimed'",
+            "UPDATE user_entries SET created_at = now() WHERE transaction_id = 1572866",
         ],
     ),
     (
@@ -497,7 +564,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "a claim after a return",
-        {(RETURNED, "transaction 1572864"), (TELLS, "batch 12")},
+        {(OF_USERS, "transaction 1572864"), (RETURNED, "transaction 1572864"), (TELLS, "batch 12")},
         [
             _without("transactions", "returned_whole_and_never_credited"),
             _a_user_of_an_hour_ago(EVE),
@@ -518,6 +585,31 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "an event that is gone",
         {(SEQUENCES, LIVE), (CLAIM_TOLD, "user 3")},
         ["DELETE FROM events WHERE organization_id = 1 AND type = 'transaction.claimed'"],
+    ),
+    (
+        "a registration that is told twice",
+        {(PLATFORM_TOLD, "user 2")},
+        [
+            (
+                "INSERT INTO unnumbered_events (organization_id, sandbox, type, data)"
+                """ VALUES (0, false, 'user.registered', '{"user": {"id": 2}}')"""
+            )
+        ],
+    ),
+    (
+        "a user that nobody was told of",
+        {(PLATFORM_TOLD, "user 5")},
+        ["INSERT INTO users (email, email_key, first_name, last_name) VALUES ('x@x.org', 'x@x.org', 'First', 'Last')"],
+    ),
+    (
+        "an event of the platform that is gone",
+        {(SEQUENCES, "the platform"), (PLATFORM_TOLD, "organization 2")},
+        [
+            (
+                "DELETE FROM events WHERE organization_id = 0 AND type = 'organization.created'"
+                " AND data #>> '{organization,id}' = '2'"
+            )
+        ],
     ),
     (
         "an event in place of another that is gone",

@@ -2,15 +2,31 @@
 
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import Connection
+
 from app import api_keys, organizations
-from app.batches import schedule
+from app.api_keys import Caller
+from app.batches import approval, schedule
 from app.batches.accept import Acceptance, Send, SendingMember, accept
 from app.batches.request import IssueRequest
 from app.members import members
 from app.postgres.database import transaction
 from app.webhooks import webhooks
 from tests.integration import books
-from tests.integration.breaks import ANN, ANSWERED, BOB, CLAIM_TOLD, DATA, EVENTS, OWNED, STATE, TELLS, TOLD, WITHIN
+from tests.integration.breaks import (
+    ANN,
+    ANSWERED,
+    BOB,
+    CLAIM_TOLD,
+    DATA,
+    EVENTS,
+    OWNED,
+    STATE,
+    TELLS,
+    TIMED,
+    TOLD,
+    WITHIN,
+)
 from tests.integration.logs_of_events import number_all
 
 
@@ -51,20 +67,34 @@ def write_what_was_answered() -> None:
     books.drain_all(organization_id)  # the balance low.
     with transaction() as connection:  # Key 7 is revoked, and that is told last.
         revoked, _ = api_keys.create(connection, organization_id, sandbox=False)
+        _answer_three(connection, organization_id, revoked)
         api_keys.revoke(connection, revoked)
     number_all()
+
+
+def _answer_three(connection: Connection, organization_id: int, other_key: int) -> None:
+    """Send batches 20 to 22, of which the first is approved, the second rejected, and the third awaits an approval."""
+    organizations.change(connection, organization_id, {"approval_above": 0, "approval_of": "all"})
+    request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=1, atomic=False, label=None)
+    sends = [Send(books.key_of(connection, organization_id), request, None)] * 3
+    first, second, _ = [one.batch_id for one in accept(connection, sends) if isinstance(one, Acceptance)]
+    organization = organizations.get(connection, organization_id, sandbox=False)
+    who = Caller(api_key_id=other_key, sandbox=False, organization=organization)
+    approval.approve(connection, who, first)
+    approval.reject(connection, who, second, "a mistake")
 
 
 def _event(change: str, which: str) -> list[str]:
     return [f"UPDATE events SET {change} WHERE {which}"]
 
 
-_ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16)}
+_ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16, 20, 21, 22)}
+_OF_APPROVAL, _OF_REJECTION = "type = 'batch.approved'", "type = 'batch.rejected'"
 
 BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a refill told as a ping",
-        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 23")},
+        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 38")},
         _event("type = 'ping'", "organization_id = 6 AND type = 'balance.refilled'"),
     ),
     (
@@ -75,7 +105,7 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ("a reversal told as a return", {(TOLD, "reversal 9")}, _event("type = 'transaction.returned'", "reversal_id = 9")),
     (
         "other data of an event",
-        {(DATA, "event 35")},
+        {(DATA, "event 53")},
         _event("data = '{}'", "organization_id = 6 AND type = 'balance.low'"),
     ),
     ("another number of the credited told", {(TELLS, "batch 14")}, _event("credited = 2", "batch_id = 14")),
@@ -123,7 +153,11 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         {(ANSWERED, "batch 14")},
         ["UPDATE batches SET issued_at = created_at - interval '1 s' WHERE id = 14"],
     ),
-    ("another time of a reversal", {(ANSWERED, "reversal 8")}, ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"]),
+    (
+        "another time of a reversal",
+        {(TIMED, "transaction 917504"), (TIMED, "transaction 917506"), (ANSWERED, "reversal 8")},
+        ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"],
+    ),
     ("another reason", {(ANSWERED, "reversal 8")}, ["UPDATE reversals SET reason = 'another' WHERE id = 8"]),
     (
         "another reason why nothing was taken",
@@ -133,16 +167,19 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a claim from before the issue",
         {(CLAIM_TOLD, "user 3")},
-        ["UPDATE transactions SET claimed_at = 'epoch' WHERE (batch_id, position) = (2, 1)"],
+        [
+            "UPDATE transactions SET claimed_at = 'epoch' WHERE (batch_id, position) = (2, 1)",
+            "UPDATE user_entries SET created_at = 'epoch' WHERE transaction_id = 262145",
+        ],
     ),
     (
         "a claim that is forgotten",
-        {(CLAIM_TOLD, "user 3"), (TELLS, "batch 2")},
+        {(TIMED, "transaction 262145"), (CLAIM_TOLD, "user 3"), (TELLS, "batch 2")},
         ["UPDATE transactions SET claimed_at = NULL WHERE (batch_id, position) = (2, 1)"],
     ),
     (
         "a claim where there was none",
-        {(CLAIM_TOLD, "user 1"), (TELLS, "batch 1")},
+        {(TIMED, "transaction 131072"), (CLAIM_TOLD, "user 1"), (TELLS, "batch 1")},
         ["UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 0)"],
     ),
     (
@@ -172,8 +209,21 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "a member of another organization",
-        {(OWNED, "action 1"), (OWNED, "batch 18"), (OWNED, "batch 19")},
+        {(OWNED, "action 15"), (OWNED, "batch 18"), (OWNED, "batch 19")},
         ["UPDATE members SET organization_id = 2 WHERE id = 1"],
+    ),
+    ("an approval told as a rejection", {(TOLD, "batch 20")}, _event("type = 'batch.rejected'", _OF_APPROVAL)),
+    ("a rejection told as an approval", {(TOLD, "batch 21")}, _event("type = 'batch.approved'", _OF_REJECTION)),
+    ("an approval told that nobody gave", {(TOLD, "batch 22")}, _event("type = 'batch.approved'", "batch_id = 22")),
+    (
+        "an approval by a key of another organization",
+        {(ANSWERED, "batch 20"), (OWNED, "approval 20")},
+        ["UPDATE batches SET answered_by_key_id = 1 WHERE id = 20"],
+    ),
+    (
+        "another reason of a rejection",
+        {(ANSWERED, "batch 21")},
+        ["UPDATE batches SET rejection_reason = 'another' WHERE id = 21"],
     ),
     ("a webhook beyond its log", {(WITHIN, "webhook 1")}, ["UPDATE webhooks SET position = 1000"]),
     ("a refused batch that is gone", {(TOLD, "batch 17")}, ["DELETE FROM batches WHERE id = 17"]),

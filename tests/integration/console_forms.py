@@ -149,6 +149,9 @@ def scene(app: Flask) -> Visitor:
     _send_to_more_than_the_balance_pays(admin)
     books.queue_batch(organization_id, ["bob@example.com"], 5)
     books.queue_batch(organization_id, ["bob@example.com"], 5, send_at=datetime.now(UTC) + timedelta(days=2))
+    books.execute("UPDATE organizations SET approval_above = 6, approval_of = 'all'")
+    books.queue_batch(organization_id, ["bob@example.com"], 7)
+    books.execute("UPDATE organizations SET approval_above = NULL")
     for name in ("Failing", "Disabled"):
         answer = admin.post("/webhooks", of="/webhooks", url=TYPED["url"], types="*", description=name)
         assert answer.status_code == 200, answer.text

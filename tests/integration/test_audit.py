@@ -69,6 +69,9 @@ def test_what_was_written_once_is_kept_by_a_trigger_whether_or_not_an_audit_sees
 
 
 ANN, BOB = "ann@example.com", "bob@example.com"
+_A_USER = books.and_told(
+    f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')"
+)
 
 
 STAYS_HELD = "nothing stays held for a registered user"
@@ -79,7 +82,7 @@ def _cross_an_issue() -> None:
     books.issue_now(books.make_organization(100), [ANN], 10)
     books.execute(
         *books.WITHOUT_GUARDS,
-        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')",
+        _A_USER,
         "UPDATE users SET created_at = created_at - interval '3 days'",
         "UPDATE refills SET created_at = created_at - interval '3 days'",
         "UPDATE batches SET issued_at = issued_at - interval '3 days', created_at = created_at - interval '3 days'",
@@ -113,7 +116,7 @@ def test_a_crossing_that_stays_is_a_breach_once_anything_newer_is_in_the_books(w
 def test_an_audit_counts_the_age_of_a_crossing_up_to_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_PARAMETERS, "crossing_grace_s", 1)
     books.issue_now(books.make_organization(100), [ANN], 10)
-    books.execute(f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')")
+    books.execute(_A_USER)
     with snapshot() as connection:
         connection.exec_driver_sql("SELECT pg_sleep(1.5)")
         assert audit(connection).breaches == []

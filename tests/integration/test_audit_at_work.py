@@ -17,6 +17,9 @@ from tests.integration import books, races
 pytestmark = pytest.mark.usefixtures("database")
 
 ANN, BOB = "ann@example.com", "bob@example.com"
+_A_USER = books.and_told(
+    f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')"
+)
 
 
 def _audit() -> Audit:
@@ -60,7 +63,7 @@ def test_an_audit_shows_so_many_breaches_of_a_rule_and_no_more() -> None:
 @pytest.mark.parametrize("old", [[], ["users.created_at"], ["batches.issued_at"]], ids=["none", "user", "batch"])
 def test_points_held_by_a_crossing_that_the_sweep_has_yet_to_see_are_no_breach(old: list[str]) -> None:
     books.issue_now(books.make_organization(100), [ANN], 10)
-    books.execute(f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')")
+    books.execute(_A_USER)
     for table, column in (one.split(".") for one in old):
         books.execute(
             f"ALTER TABLE {table} DISABLE TRIGGER USER",

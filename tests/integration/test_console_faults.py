@@ -20,8 +20,8 @@ pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _WRONG = ("", "x\0" * 200)
 _SEARCHES = ("batches", "transactions", "held", "reversals")
-# The names of the interface, and its words for what a program sends.
-_OF_PROGRAMS = re.compile(r"\b[a-z]+_[a-z_]+\b|\.\d|\b(?:parameter|array|string|integer|null|JSON|field)\b")
+# The names of the interface, and its words for what a program sends; not those of events, which a webhook's page lists.
+_OF_PROGRAMS = re.compile(r"(?<!\.)\b[a-z]+_[a-z_]+\b|\.\d|\b(?:parameter|array|string|integer|null|JSON|field)\b")
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def _state() -> list[object]:
 
 def _actions() -> Counter[str]:
     with transaction() as connection:
-        return Counter(connection.exec_driver_sql("SELECT action FROM member_actions").scalars())
+        return Counter(connection.exec_driver_sql("SELECT action FROM actions").scalars())
 
 
 def test_every_form_has_its_effect_once_and_a_lost_answer_is_not_called_nothing(

@@ -56,9 +56,12 @@ def _rows(one: Visitor, path: str) -> list[tuple[str, str]]:
 
 
 def _file(one: Visitor, path: str) -> list[dict[str, Any]]:
+    """Return the rows of a file, newest first as a list has them, and see that it is whole."""
     answer = one.get(path)
     assert answer.status_code == 200
-    return list(csv.DictReader(StringIO(answer.data.decode("utf-8-sig"))))
+    *rows, last = csv.DictReader(StringIO(answer.data.decode("utf-8-sig")))
+    assert next(iter(last.values())) == f"total of {len(rows)} rows"
+    return rows[::-1]
 
 
 @pytest.mark.parametrize("far_max", [1, 25, 1_000_000])
@@ -97,7 +100,7 @@ def test_transactions_are_found_with_their_count_and_sum_and_as_a_file(
         if emails:
             assert told in words_of(page)
             assert f"/transactions.csv?{query.partition('=')[0]}=" in page.text
-            debited = sum(int(row["amount"]) for row in file if row["state"] != "unpaid")
+            debited = sum(int(row["points"]) for row in file)
             assert f", {debited} point" in told
 
 
@@ -133,6 +136,25 @@ def test_batches_are_found_by_part_of_a_label_sender_points_and_day(one: Visitor
     assert ids("created_to=2020-01-01") == []
     assert "2 batches, 920 points issued" in words_of(one.get("/batches?label=spring"))
     assert _file(one, "/batches.csv?sender=1")[0]["sender"] == "Ann Viewer"
+
+
+def test_reversals_are_saved_too(one: Visitor) -> None:
+    reversal_id = books.reverse_now(one.organization_id, batch_id=1, amount=4)
+    assert "/console/live/reversals.csv?status=done" in one.get("/reversals?status=done").text
+    [row] = _file(one, "/reversals.csv?status=done")
+    assert (row["reversal_id"], row["points"], row["reason"]) == (str(reversal_id), "8", "a mistake")
+    assert _file(one, "/reversals.csv?status=queued") == []
+
+
+def test_a_file_that_broke_off_goes_on_behind_its_last_row(one: Visitor) -> None:
+    whole = one.get("/transactions.csv?sender=0").data.splitlines()
+    last = whole[3].split(b",")[0].decode()
+    rest = one.get(f"/transactions.csv?sender=0&after={last}").data.splitlines()
+    assert rest[:-1] == whole[4:-1]
+    assert rest[-1].startswith(f"total of {len(rest) - 1} rows after {last},".encode())
+    assert one.get("/transactions.csv?after=7").status_code == 404
+    assert one.get("/transactions.csv?after=x").status_code == 400
+    assert "does not know" in words_of(one.get("/transactions?after=7")), "only a file goes on behind a row"
 
 
 def test_held_points_are_found_and_saved_too(one: Visitor) -> None:

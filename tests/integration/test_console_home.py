@@ -1,4 +1,4 @@
-"""The overview: points by day and month from the balances, who sent most, refills, and where its tiles lead."""
+"""The overview: points by day and month from the statement, who sent most, refills, and where its tiles lead."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -8,9 +8,9 @@ from flask import Flask
 from sqlalchemy import text
 
 from app.console.chart import HEIGHT, bars
-from app.ledger.issued import issued_by_day
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
+from app.statement.read import statement_of
 from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm
@@ -44,11 +44,11 @@ def _let_a_day_pass() -> None:
 def _issued(organization_id: int, *, sandbox: bool = False, days: int = 6) -> list[int]:
     today = datetime.now(UTC).date()
     with transaction() as connection:
-        by_day = issued_by_day(
+        lines = statement_of(
             connection, organization_id, sandbox=sandbox, first=today - timedelta(days=days - 1), last=today
-        )
-    assert list(by_day) == [today - timedelta(days=number) for number in reversed(range(days))]
-    return list(by_day.values())
+        ).days
+    assert list(lines) == [today - timedelta(days=number) for number in reversed(range(days))]
+    return [line.debited for line in lines.values()]
 
 
 @pytest.mark.parametrize("sandbox", [False, True])
@@ -103,6 +103,7 @@ def test_the_overview_answers_how_much_by_whom_and_how_long_it_lasts(app: Flask,
     assert "Balance 500 lasts 30 days at the pace of the last 30 days" in words
     assert f"{today} 500 {today - timedelta(days=1)} 0" in words
     assert len(re.findall("<rect", page.text)) == 30
+    assert "500 points, 500 today, at most 500 on a day" in words
     assert "Programs, by the API 300 Ann Sender 200" in words
     assert re.search(r"Refills When Points Balance after it \S+ \S+ UTC 1,000 1,000", words)
     for path in ("send", "held", "batches?status=scheduled", f"batches?created_from={today.replace(day=1)}"):

@@ -2,6 +2,7 @@
 
 import html
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -129,6 +130,34 @@ def test_a_key_is_called_by_its_name_wherever_it_is_named(admin: Visitor) -> Non
     assert "Revoked key 1 (Till & co)" in _activity(admin)
 
 
+def test_a_key_has_the_bounds_that_its_form_names(admin: Visitor) -> None:
+    fields: dict[str, Any] = {"mode": "live", "scopes": ["send", "read"], "expires_at": "2999-12-31"}
+    made = admin.post("/keys", of="/keys", **fields, batch_limit="500", daily_limit="2000")
+    [key] = re.findall(r"pts_live_\w{49}", made.text)
+    with transaction() as connection:
+        bounds = api_keys.get_caller(connection, hash_key(key)).bounds
+    assert bounds == (["read", "send"], datetime(3000, 1, 1, tzinfo=UTC), 500, 2_000)
+    words = "read, send only; until 3000-01-01 00:00Z; 500 points a batch; 2,000 points a day"
+    for page in (made.text, admin.get("/keys").text):
+        assert words in _text(page)
+    assert f"Made live key 1: {words}" in _activity(admin)
+
+
+def test_a_bound_that_cannot_be_is_said_beside_its_field_and_makes_no_key(admin: Visitor) -> None:
+    fields: dict[str, Any] = {"mode": "live", "expires_at": "2020-01-31", "batch_limit": "many", "daily_limit": "0"}
+    page = admin.post("/keys", of="/keys", **fields)
+    assert page.status_code == 400
+    said = {
+        "expires_at": "Last day must be later than now, but is “2020-01-31”.",
+        "batch_limit": "Points of one batch must be a whole number, digits only.",
+        "daily_limit": "Points of one day must be between 1 and 9223372036854775807 points, but is 0.",
+    }
+    for name, sentence in said.items():
+        assert re.search(f'id="{name}-wrong-1">{sentence}<', page.text), name
+    assert re.search(r'<details class="plain" open>\s*<summary>Bounds', page.text)
+    assert "There is no key yet." in page.text
+
+
 def test_a_bad_name_makes_no_key_and_says_why_beside_the_field(admin: Visitor) -> None:
     page = admin.post("/keys", of="/keys", name="x" * 101, mode="live")
     assert page.status_code == 400
@@ -241,7 +270,7 @@ def test_sessions_are_ended_by_their_member_and_by_an_admin(app: Flask, admin: V
 
 def test_activity_goes_on_where_a_page_ends(admin: Visitor) -> None:
     books.execute(
-        "INSERT INTO member_actions (organization_id, member_id, action, subject_id)"
+        "INSERT INTO actions (organization_id, member_id, action, subject_id)"
         " SELECT 1, 1, 'key.revoked', n FROM generate_series(1, 150) n"
     )
     newest = admin.get("/activity").text

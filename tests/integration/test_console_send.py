@@ -498,7 +498,7 @@ def test_a_queued_batch_is_called_off_once(ann: Visitor) -> None:
         assert ann.post(f"/batches/{batch_id}/cancel").status_code == 303
     assert books.drain_all(ann.organization_id) == []
     assert "cancelled" in words_of(ann.get(f"/batches/{batch_id}"))
-    assert value("SELECT count(*) FROM member_actions WHERE action = 'batch.cancelled'") == 1
+    assert value("SELECT count(*) FROM actions WHERE action = 'batch.cancelled'") == 1
 
 
 def test_a_batch_that_was_issued_meanwhile_is_not_called_off(ann: Visitor) -> None:

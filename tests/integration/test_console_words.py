@@ -33,4 +33,4 @@ def test_a_page_explains_the_words_that_its_rows_have(app: Flask, path: str, wor
     books.issue_now(one.organization_id, ["ann@example.com"], 10)
     page = one.get(path).text
     for word in words:
-        assert f"<dfn>{word.capitalize()}</dfn>" in page, word
+        assert f"<dfn>{word.replace('_', ' ').capitalize()}</dfn>" in page, word

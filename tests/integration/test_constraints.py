@@ -14,15 +14,18 @@ pytestmark = pytest.mark.usefixtures("database")
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
-_ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
+_ACTION = "INSERT INTO actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_ENTRY = "INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)"
 _FORM = "INSERT INTO used_forms (member_id, form_id)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
 _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
 _DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
+_DAY = "INSERT INTO daily_sums"
 _REQUEST = "INSERT INTO api_requests (organization_id, sandbox, api_key_id, created_at, request_id, method, status, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
+_KEY_DAY = "INSERT INTO key_days (api_key_id, day, daily_limit, used)"
 _PLATFORM_KEY = "INSERT INTO platform_keys (name, scopes, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
@@ -38,9 +41,14 @@ REFUSED = [
     ("ck_organizations_name_length", "UPDATE organizations SET name = repeat('x', 256)"),
     ("ck_organizations_held_not_negative", "UPDATE organizations SET sandbox_held_count = -1"),
     ("ck_organizations_low_balance_positive", "UPDATE organizations SET low_balance = 0"),
+    ("ck_organizations_approval_above_not_negative", "UPDATE organizations SET approval_above = -1"),
+    ("ck_organizations_approval_of_known", "UPDATE organizations SET approval_of = 'nobody'"),
     ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}, data) VALUES (1, false, 'batch.issued', 1, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}, data) VALUES (1, false, 'user.erased', NULL, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}, data) VALUES (0, true, 'user.erased', NULL, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}) VALUES (0, false, 'batch.issued', 1)"),
     (
         "pk_unnumbered_events",
         (
@@ -62,6 +70,17 @@ REFUSED = [
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', '')"),
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', repeat('x', 101))"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
+    ("ck_api_keys_scopes_known", f"{_KEY[:-1]}, scopes) VALUES (1, false, sha256('x'), 'pts', '{{}}')"),
+    ("ck_api_keys_scopes_known", f"{_KEY[:-1]}, scopes) VALUES (1, false, sha256('x'), 'pts', '{{write}}')"),
+    ("ck_api_keys_batch_limit_positive", f"{_KEY[:-1]}, batch_limit) VALUES (1, false, sha256('x'), 'pts', 0)"),
+    ("ck_api_keys_daily_limit_positive", f"{_KEY[:-1]}, daily_limit) VALUES (1, false, sha256('x'), 'pts', 0)"),
+    ("ck_key_days_used_within_the_limit", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, 6)"),
+    ("ck_key_days_used_within_the_limit", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, -1)"),
+    ("pk_key_days", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, 0), (1, '2026-01-31', 5, 1)"),
+    (
+        "ck_points_given_back_points_positive",
+        "INSERT INTO points_given_back (api_key_id, day, points) VALUES (1, '2026-01-31', 0)",
+    ),
     ("ck_platform_keys_name_length", f"{_PLATFORM_KEY} VALUES ('', '{{users:read}}', sha256('x'), 'pts')"),
     (
         "ck_platform_keys_name_length",
@@ -96,9 +115,12 @@ REFUSED = [
         f"{_SESSION[:-1]}, address) VALUES (1, sha256('x'), now(), repeat('x', 101))",
     ),
     ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
-    ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
-    ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
-    ("ck_member_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("fk_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
+    ("fk_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
+    ("ck_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("fk_actions_platform_key_id", "INSERT INTO actions (action, platform_key_id) VALUES ('x', 9)"),
+    ("ck_actions_operator_length", "INSERT INTO actions (action, operator) VALUES ('x', '')"),
+    ("ck_actions_done_by_one", "INSERT INTO actions (action, member_id, operator) VALUES ('x', 1, 'ada')"),
     ("fk_used_forms_member_id", f"{_FORM} VALUES (9, repeat('x', 24))"),
     ("pk_used_forms", f"{_FORM} VALUES (1, repeat('x', 24)), (1, repeat('x', 24))"),
     ("ck_used_forms_form_id_length", f"{_FORM} VALUES (1, 'x')"),
@@ -115,11 +137,18 @@ REFUSED = [
             " VALUES ('c@x.org', 'c@x.org', 'A', 'B', 'x'), ('d@x.org', 'd@x.org', 'A', 'B', 'x')"
         ),
     ),
-    ("fk_former_addresses_user_id", "INSERT INTO former_addresses (user_id, email_key) VALUES (9, 'c@x.org')"),
+    ("ck_users_erased_whole", "UPDATE users SET email_key = NULL, address_changed_at = now()"),
+    (
+        "fk_former_addresses_user_id",
+        "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (9, 'c@x.org', 1)",
+    ),
     (
         "pk_former_addresses",
-        "INSERT INTO former_addresses (user_id, email_key) VALUES (1, 'c@x.org'), (1, 'c@x.org')",
+        "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (1, 'c@x.org', 1), (1, 'c@x.org', 1)",
     ),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, NULL, -1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, 1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, NULL)"),
     ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
     ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
     (
@@ -181,6 +210,32 @@ REFUSED = [
     ("ck_batches_issued_when_complete", "UPDATE batches SET current_balance = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET organization_name = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET last_refill = NULL"),
+    ("ck_batches_rejected_with_a_reason", "UPDATE batches SET rejection_reason = 'x'"),
+    (
+        "ck_batches_rejected_with_a_reason",
+        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'rejected')",
+    ),
+    (
+        "ck_batches_rejection_reason_length",
+        (
+            f"{_BATCH}, status, rejected_at, rejection_reason)"
+            " VALUES (1, false, 1, false, 1, '{a}', '{a}', 'rejected', now(), '')"
+        ),
+    ),
+    ("ck_batches_approved_once", "UPDATE batches SET queue_place = 1"),
+    (
+        "ck_batches_approved_once",
+        (
+            f"{_BATCH}, status, approved_at, queue_place, answered_by_key_id)"
+            " VALUES (1, false, 1, false, 1, '{a}', '{a}', 'awaiting_approval', now(), 9, 1)"
+        ),
+    ),
+    ("ck_batches_answered_by_another", "UPDATE batches SET answered_by_key_id = 1"),
+    ("ck_batches_answered_by_another", "UPDATE batches SET approved_at = now(), queue_place = 9"),
+    (
+        "ck_batches_answered_by_another",
+        "UPDATE batches SET api_key_id = 7, approved_at = now(), queue_place = 9, answered_by_key_id = 7",
+    ),
     ("ck_batches_refused_with_a_reason", "UPDATE batches SET refusal = 'organization_disabled'"),
     (
         "ck_batches_refused_with_a_reason",
@@ -309,6 +364,9 @@ REFUSED = [
         f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
     ),
     ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
+    ("ck_daily_sums_not_negative", f"{_DAY} VALUES (1, '2026-01-31', false, 0, -1, 0, 0, 0, 0, 0)"),
+    ("ck_daily_sums_not_negative", f"{_DAY} VALUES (1, '2026-01-31', false, 0, 0, 0, 0, 1, 1, 2)"),
+    ("pk_daily_sums", f"{_DAY} SELECT 1, '2026-01-31', false, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 2)"),
     ("ck_api_requests_status_of_an_answer", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 100, 1)"),
     ("ck_api_requests_ms_not_negative", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 200, -1)"),
     ("ck_api_requests_request_id_length", f"{_REQUEST} VALUES (1, false, 1, now(), '', 'GET', 200, 1)"),

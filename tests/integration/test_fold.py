@@ -167,9 +167,11 @@ def test_points_of_an_issue_that_was_uncommitted_at_the_registration_are_claimed
 def test_new_users_are_looked_at_often_and_old_ones_only_with_all() -> None:
     books.issue_now(books.make_organization(100), [ANN, BOB], 10)
     books.execute(
-        "INSERT INTO users (email, email_key, first_name, last_name, created_at) VALUES"
-        f" ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '{WINDOW_S + 60} s'),"
-        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '{WINDOW_S - 60} s')"
+        books.and_told(
+            "INSERT INTO users (email, email_key, first_name, last_name, created_at) VALUES"
+            f" ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '{WINDOW_S + 60} s'),"
+            f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '{WINDOW_S - 60} s')"
+        )
     )
     with transaction() as connection:
         assert users_with_held(connection, registered_within_s=WINDOW_S) == [2]
@@ -198,8 +200,10 @@ def test_a_look_at_all_finds_users_under_every_spelling_and_each_of_them_once() 
         books.issue_now(organization_id, [ANN.upper()], 1)
     books.issue_now(organization_id, [BOB], 1)
     books.execute(
-        "INSERT INTO users (email, email_key, first_name, last_name)"
-        f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+        books.and_told(
+            "INSERT INTO users (email, email_key, first_name, last_name)"
+            f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+        )
     )
     with transaction() as connection:
         assert sorted(users_with_held(connection, registered_within_s=None, limit=2)) == [1, 2]
@@ -221,7 +225,9 @@ def test_a_claim_and_a_fold_of_one_user_wait_for_each_other_and_lose_neither_cre
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
     books.execute(
-        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+        books.and_told(
+            f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+        )
     )
     books.issue_now(organization_id, [ANN], 7)
     with races.started() as start:

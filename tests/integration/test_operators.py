@@ -204,7 +204,7 @@ _HUGE = str(2**63)
         (("users", "create", "a@example.com", "\udcff", "B"), 1, "first_name is not in UTF-8."),
         (("organizations", "show", "one"), 2, "not a valid integer"),
         (("nonsense",), 2, "No such command"),
-        (("organisations", "list"), 2, "Did you mean 'organizations'?"),
+        (("organisation", "list"), 2, "Did you mean 'organizations'?"),
         (("keys", "revoek"), 2, "Did you mean 'revoke'?"),
         (("organizations", "refill", "1"), 2, "Missing argument"),
     ],

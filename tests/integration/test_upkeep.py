@@ -69,7 +69,9 @@ def test_what_is_queued_held_by_a_crossing_or_unfolded_is_seen_to_though_nobody_
     books.issue_now(organization_id, [ANN], 3)
     books.make_users(BOB)
     books.execute(
-        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+        books.and_told(
+            f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+        )
     )
     batch_id = books.queue_batch(organization_id, [BOB], 2)
     until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
@@ -129,9 +131,11 @@ def test_upkeep_that_hangs_does_not_hold_up_the_end_of_its_worker(worker: psutil
 def test_crossings_are_looked_for_among_the_users_of_the_time_that_is_said_and_counted(upkeep: ModuleType) -> None:
     books.issue_now(books.make_organization(100), [ANN, BOB], 1)
     books.execute(
-        "INSERT INTO users (email, email_key, first_name, last_name, created_at)"
-        f" VALUES ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '16 minutes'),"
-        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '14 minutes')"
+        books.and_told(
+            "INSERT INTO users (email, email_key, first_name, last_name, created_at)"
+            f" VALUES ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '16 minutes'),"
+            f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '14 minutes')"
+        )
     )
     for _ in range(2):
         upkeep.claim_crossed(registered_within_s=900.0)
@@ -167,7 +171,9 @@ def test_upkeep_numbers_events_and_drops_old_ones(upkeep: ModuleType, events: li
     upkeep.number_all()
     assert len(rendered(organization_id)) == 3
     books.execute(
-        *books.WITHOUT_GUARDS, "UPDATE events SET created_at = now() - interval '91 days'", *books.WITH_GUARDS
+        *books.WITHOUT_GUARDS,
+        "UPDATE events SET created_at = now() - interval '91 days' WHERE organization_id > 0",
+        *books.WITH_GUARDS,
     )
     upkeep.drop_old_events()
     assert rendered(organization_id) == []

@@ -216,8 +216,10 @@ def test_a_claim_credits_so_many_and_the_next_goes_on_from_there(monkeypatch: py
     for _ in range(4):
         books.issue_now(organization_id, [ANN, BOB], 10)
     books.execute(
-        "INSERT INTO users (email, email_key, first_name, last_name)"
-        f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+        books.and_told(
+            "INSERT INTO users (email, email_key, first_name, last_name)"
+            f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+        )
     )
     claimed = [_claim([1, 2])]
     assert books.breaches() == []
@@ -242,8 +244,10 @@ def test_of_two_claims_at_once_the_second_waits_and_finds_nothing_held() -> None
     books.issue_now(organization_id, [ANN, BOB], 10)
     # Registered past the service, so that the points stay held until they are claimed here.
     books.execute(
-        "INSERT INTO users (email, email_key, first_name, last_name)"
-        f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{BOB}', '{ANN}']) AS a"
+        books.and_told(
+            "INSERT INTO users (email, email_key, first_name, last_name)"
+            f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{BOB}', '{ANN}']) AS a"
+        )
     )
     with races.started() as start:
         with transaction() as connection:

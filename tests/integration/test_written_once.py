@@ -6,7 +6,8 @@ import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.batches import schedule
+from app import api_keys
+from app.batches import key_limits, schedule
 from app.ledger.extend import extend
 from app.ledger.registering import change_user
 from app.members import links, members
@@ -14,6 +15,8 @@ from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
+from app.values.key_bounds import Bounds
+from app.values.keys import hash_key
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
 
@@ -28,7 +31,11 @@ _RETURNED, _EXTENDED = (f"WHERE (batch_id, position) = (6, {position})" for posi
 REFUSED = [
     *(("transactions_written_once", f"UPDATE transactions SET {change} {_HELD}") for change in (
         "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
-        "email = 'x@example.com'", "email_key = 'x@example.com'",
+        "email = 'erased-1', balance = 1",
+    )),
+    *(("transactions_addresses_only_erased", f"UPDATE transactions SET {change} {_HELD}") for change in (
+        "email = 'x@example.com'", "email_key = 'x@example.com'", "email = 'erased-1', email_key = 'x@example.com'",
+        "email = 'erased-x'", "email = ''",
     )),
     ("transactions_written_once", f"DELETE FROM transactions {_HELD}"),
     ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = now() {_CREDITED}"),
@@ -47,9 +54,12 @@ REFUSED = [
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1 {_NOT_DEBITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_SANDBOX}"),
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
-        "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
-        "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'", "hold_days = 1",
-        "rehearsed_unpaid = false",
+        "amount = 1", "sandbox = true", "organization_id = 2", "label = 'x'", "atomic = true", "recipient_count = 2",
+        "hold_days = 1", "rehearsed_unpaid = false", "emails = '{erased-1}', label = 'x'",
+    )),
+    *(("batches_addresses_only_erased", f"UPDATE batches SET {change} WHERE id = 3") for change in (
+        "emails = '{x@example.com}'", "email_keys = '{x@example.com}'", "emails = '{erased-1}', email_keys = '{x@y.z}'",
+        "emails = '{erased-1,erased-1}'", "emails = '{}'",
     )),
     ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (
@@ -62,6 +72,13 @@ REFUSED = [
     ("batches_queued_before_issued", "UPDATE batches SET status = 'issued' WHERE id = 4"),
     ("batches_queued_before_issued", "UPDATE batches SET status = 'refused' WHERE id = 4"),
     ("batches_queued_before_issued", "UPDATE batches SET status = 'scheduled' WHERE id = 3"),
+    *(("batches_queued_before_issued", f"UPDATE batches SET status = 'awaiting_approval' WHERE id = {id_}")
+      for id_ in (3, 4)),
+    ("batches_queued_before_issued", "UPDATE batches SET status = 'rejected' WHERE id = 3"),
+    *(("batches_answered_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
+        "approved_at = now()", "rejected_at = now()", "answered_by_member_id = 1", "answered_by_key_id = 1",
+        "rejection_reason = 'x'", "queue_place = 1",
+    )),
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),
@@ -71,17 +88,26 @@ REFUSED = [
     )),
     ("members_made_once", "DELETE FROM members"),
     ("members_removed_once", "UPDATE members SET removed_at = NULL"),
-    ("member_actions_written_once", "UPDATE member_actions SET member_id = 1"),
-    ("member_actions_written_once", "DELETE FROM member_actions"),
+    ("actions_written_once", "UPDATE actions SET member_id = 1"),
+    ("actions_written_once", "DELETE FROM actions"),
     ("unnumbered_events_written_once", "UPDATE unnumbered_events SET send_at = NULL WHERE send_at IS NOT NULL"),
     ("events_written_once", "UPDATE events SET batch_id = 2 WHERE batch_id = 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET dropped_to = 0, dropped_until = NULL"),
+    *(("api_keys_made_once", f"UPDATE api_keys SET {change}") for change in (
+        "scopes = '{read}'", "expires_at = now()", "batch_limit = 1", "daily_limit = 1",
+    )),
+    ("key_days_of_a_key", "UPDATE key_days SET day = day + 1"),
+    ("key_days_of_a_key", "UPDATE key_days SET daily_limit = 7"),
+    ("key_days_of_a_key", "DELETE FROM key_days"),
     ("platform_keys_made_once", "UPDATE platform_keys SET scopes = '{users:read}'"),
     ("platform_keys_made_once", "DELETE FROM platform_keys"),
     ("platform_keys_revoked_once", "UPDATE platform_keys SET revoked_at = NULL"),
+    ("events_written_once", "UPDATE events SET data = '{}' WHERE data IS NOT NULL"),
     ("users_registered_once", "UPDATE users SET sandbox_of = 1 WHERE id = 2"),
     ("users_known_since_a_moment", "UPDATE users SET email_key = 'x@example.com' WHERE id = 2"),
+    ("user_entries_written_once", "UPDATE user_entries SET amount = 1"),
+    ("user_entries_written_once", "DELETE FROM user_entries"),
     ("former_addresses_written_once", "UPDATE former_addresses SET email_key = 'x@example.com'"),
 ]  # fmt: skip
 
@@ -94,6 +120,7 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     books.issue_now(organization_id, ["a@example.com", "b@example.com", "c@example.com"], 10)
     books.issue_now(organization_id, ["b@example.com"], 10, sandbox=True)
     number_all()
+    books.fold()
     books.execute(
         "DELETE FROM events WHERE sequence = 1 AND NOT sandbox AND organization_id = 1",
         "UPDATE event_logs SET dropped_to = 1, dropped_until = now() WHERE NOT sandbox AND organization_id = 1",
@@ -109,6 +136,8 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
         platform_keys.revoke(connection, platform_key.id)
         change_user(connection, 2, {"address": parse("zz@example.com")})
         schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
+        _, limited = api_keys.create(connection, organization_id, sandbox=False, bounds=Bounds(daily_limit=9))
+        key_limits.lock(connection, [hash_key(limited)])
     held = books.make_organization(25)
     assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6
     with transaction() as connection:

@@ -2,13 +2,14 @@
 
 from app import api_keys
 from app.postgres.database import transaction
+from app.values.key_bounds import Bounds
 from tests.integration import books
 from tests.integration.breaks import ANN
 
 # The trigger, what is wrong, and the statements that make it so.
 UNSEEN: list[tuple[str, str, list[str]]] = [
     (
-        "batches_accepted_once",
+        "batches_addresses_only_erased",
         "the keys of a batch and of its transactions, changed together",
         [
             "UPDATE batches SET email_keys = ARRAY['ann@example.com', 'eve@example.com'] WHERE id = 1",
@@ -26,6 +27,11 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ),
     ("api_keys_made_once", "a key that others know", ["UPDATE api_keys SET hash = sha256(id::text::bytea)"]),
     (
+        "api_keys_made_once",
+        "a key that may send more at once",
+        ["UPDATE api_keys SET batch_limit = NULL WHERE batch_limit IS NOT NULL"],
+    ),
+    (
         "users_known_since_a_moment",
         "a key that is not the normal form of its address",
         ["UPDATE users SET email = 'Eve@example.com' WHERE id = 1"],
@@ -36,11 +42,11 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
         ["UPDATE transactions SET held_until = now() + interval '99 d' WHERE (batch_id, position) = (12, 2)"],
     ),
     ("reversals_accepted_once", "a reversal that waits, gone", ["DELETE FROM reversals WHERE id = 11"]),
-    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 5"]),
 ]
 
 # What the audit sees too, by the rules of `tests.integration.breaks_of_answers`.
 SEEN_TOO: list[tuple[str, str, list[str]]] = [
+    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 5"]),
     ("batches_accepted_once", "other metadata", ["UPDATE batches SET metadata = '{}' WHERE id = 1"]),
     ("batches_accepted_once", "another sender", ["UPDATE batches SET api_key_id = 9 WHERE id = 1"]),
     ("batches_accepted_once", "another label", ["UPDATE batches SET label = 'another' WHERE id = 1"]),
@@ -109,5 +115,5 @@ def write_what_no_audit_sees() -> None:
     books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 15 stays queued.
     books.queue_reversal(4, batch_id=7, idempotency_key="once")  # Reversal 16 stays queued.
     with transaction() as connection:
-        revoked, _ = api_keys.create(connection, 1, sandbox=False)
+        revoked, _ = api_keys.create(connection, 1, sandbox=False, bounds=Bounds(batch_limit=5))
         api_keys.revoke(connection, revoked)

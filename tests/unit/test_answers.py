@@ -50,6 +50,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         held_until=None,
         organization_created_at=MOMENT,
         sender=None,
+        approval=None,
     )
     return batch._replace(**changes)
 
@@ -259,6 +260,7 @@ def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
         "idempotency_key": None,
         "api_key_id": 1,
         "sender": None,
+        "approval": None,
         "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
         "created_at": "2026-01-31T09:30:00.000000Z",
         "send_at": None,
@@ -267,20 +269,21 @@ def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     }
 
 
-@pytest.mark.parametrize("status", ["scheduled", "queued", "refused", "cancelled"])
+@pytest.mark.parametrize("status", ["awaiting_approval", "scheduled", "queued", "refused", "cancelled", "rejected"])
 def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(status: str) -> None:
     refusal = "organization_disabled" if status == REFUSED else None
     batch = queued_batch(status=status, refusal=refusal)
     listed = {
         "batch_id": 42,
         "status": status,
-        "final": status in ("refused", "cancelled"),
+        "final": status in ("refused", "cancelled", "rejected"),
         "refusal": refusal,
         "label": None,
         "metadata": None,
         "idempotency_key": None,
         "api_key_id": 1,
         "sender": None,
+        "approval": None,
         "counts": None,
         "created_at": "2026-01-31T09:30:00.000000Z",
         "send_at": None,

@@ -1,9 +1,11 @@
 """What a call may raise: for whatever is answered and whatever is sent, one of ours, that says what to change."""
 
+import asyncio
 import copy
 import json
 import pickle
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -11,6 +13,8 @@ import pytest
 
 import points_client
 from points_client import (
+    AsyncPoints,
+    Invalid,
     Item,
     NoAnswer,
     NotAccepted,
@@ -247,6 +251,39 @@ def test_a_client_is_made_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_secret_is_not_shown() -> None:
     assert "whsec" not in repr(Webhook(id=1, url="https://x.example", status="enabled", secret="whsec_x"))
+
+
+def test_the_fake_has_a_statement_that_adds_up_also_after_a_reset() -> None:
+    with Points(KEY, URL, transport=FakePoints(balance=100)) as points:
+        points.send(recipients=["a@example.com", "b@example.com"], amount=60)
+        today = datetime.now(UTC).date()
+        points.rehearsing.set_clock(datetime.now(UTC) + timedelta(days=2))
+        points.send(recipients=["a@example.com"], amount=30)
+        found = points.statement(from_=today - timedelta(days=1), to=today + timedelta(days=1))
+        assert (found.total.debited, found.total.unpaid, found.total.closing_balance) == (60, 1, 40)
+        assert points.statement(from_=today, to=today + timedelta(days=2)).total.closing_balance == 10
+        points.reset_sandbox()
+        with pytest.raises(Invalid) as late:
+            points.statement(from_=today, to=today + timedelta(days=2))
+        assert set(late.value.errors) == {"to"}
+        while True:
+            today = datetime.now(UTC).date()
+            total = points.statement(from_=today - timedelta(days=1), to=today).total
+            if datetime.now(UTC).date() == today:
+                break
+    assert (total.refilled, total.debited, total.closing_balance, total.batches) == (190, 90, 100, 2)
+
+
+def test_an_answer_about_other_days_is_not_taken() -> None:
+    answer = httpx.Response(200, json=envelope({"from": "2026-01-01", "to": "2026-01-02", "days": [], "total": {}}))
+
+    async def ask() -> None:
+        transport = httpx.MockTransport(lambda _: answer)
+        async with AsyncPoints(KEY, URL, transport=transport, patience_s=0) as points:
+            await points.statement(from_="2026-01-01", to="2026-01-31")
+
+    with pytest.raises(PointsError, match="it is of other days"):
+        asyncio.run(ask())
 
 
 def test_the_fake_does_not_guess() -> None:

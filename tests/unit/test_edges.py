@@ -31,13 +31,23 @@ ACTIONS = {
     "app.webhooks.actions:delete": ("app.api.views.webhooks", "app.console.views.webhook_actions"),
     "app.pages.batch_pages:page": ("app.api.views.batches", "app.console.views.batches"),
     "app.pages.transaction_pages:page": ("app.api.views.transactions", "app.console.views.transactions"),
+    "app.exports.export:begin": ("app.cli.export", "app.console.found_files"),
+    "app.pages.action_pages:page": (
+        "app.api.views.platform_actions",
+        "app.cli.actions",
+        "app.console.views.activity",
+    ),
     "app.pages.request_pages:page": ("app.api.views.requests", "app.console.views.requests"),
-    "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
-    "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
+    "app.statement.read:statement_of": ("app.api.views.statement", "app.console.views.statement", "app.cli.statement"),
+    **{
+        f"app.api_keys:{action}": ("app.cli.keys", "app.console.views.keys", "app.api.views.platform_organization_keys")
+        for action in ("create", "revoke")
+    },
     "app.ledger.refill:open_organization": ("app.cli.organizations", "app.api.views.platform_organizations"),
     "app.ledger.refill:refill_once": ("app.cli.organizations", "app.api.views.platform_refills"),
     "app.organizations:change": ("app.cli.organizations", "app.api.views.platform_organizations"),
     "app.ledger.registering:register_user": ("app.cli.users", "app.api.views.platform_users"),
+    "app.erasing.erase:erase_user": ("app.cli.users", "app.api.views.platform_users"),
     "app.members.links:add": ("app.cli.members", "app.console.views.members", "app.api.views.platform_members"),
     "app.members.members:remove": ("app.cli.members", "app.console.views.members"),
     "app.members.links:make_link": ("app.cli.members", "app.console.views.members"),
@@ -63,6 +73,17 @@ def test_what_two_edges_offer_is_the_same_function(action: str) -> None:
     function = getattr(importlib.import_module(module), name)
     for edge in ACTIONS[action]:
         assert any(used is function for used in _used_by(edge)), edge
+
+
+def test_a_call_of_the_platform_that_changes_something_says_for_whom() -> None:
+    """Otherwise the log of actions would not tell whose key did it."""
+    for path in (ROOT / "app/api/views").glob("platform_*.py"):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                route = ast.unparse(node.decorator_list[0])
+                says = "by=" in ast.unparse(node)
+                assert says or "blueprint.get(" in route, f"{path.name}: {node.name}"
 
 
 @pytest.mark.parametrize("room", ["app/api", "app/console", "app/cli", "app/web", "worker"])

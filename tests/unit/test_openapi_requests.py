@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES, PLATFORM_BODIES, REVERSE_BODIES, SANDBOX_BODIES, WEBHOOK_BODIES
+from app.batches.approval import REJECTION, read_rejection
 from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
 from app.errors import Faults, InvalidRequest
@@ -28,9 +29,11 @@ from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS, read_cha
 from app.members.request import NEW_MEMBER, read_new_member
 from app.platform.requests import (
     CHANGED_ORGANIZATION,
+    NEW_KEY,
     NEW_ORGANIZATION,
     NEW_REFILL,
     read_changes_of_organization,
+    read_new_key,
     read_new_organization,
     read_new_refill,
 )
@@ -62,6 +65,7 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (SEND, partial(read_issue_request, known=SEND), _ONE),
     (ITEM, _OF_ITEM, {"email": "c@example.com", "amount": 1}),
     (RESCHEDULE, read_reschedule, {}),
+    (REJECTION, read_rejection, {}),
     (EXTEND, HELD_UNTIL.read_alone, {}),
     (REVERSE, lambda fields, limits: ReverseReading(fields, limits).request(), {"batch": 1, "reason": "x"}),
     (CHANGED_WEBHOOK, partial(read_webhook, is_new=False), {"description": "x"}),
@@ -74,11 +78,13 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (NEW_ORGANIZATION, read_new_organization, {"name": "x"}),
     (CHANGED_ORGANIZATION, read_changes_of_organization, {"held_days": 1}),
     (NEW_REFILL, read_new_refill, {"amount": 1}),
+    (NEW_KEY, read_new_key, {}),
     (NEW_MEMBER, read_new_member, {"email": "c@example.com", "first_name": "x", "role": "viewer"}),
 ]
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
 _IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
 _IN_WORDS += ("neither the item nor the body has one", "There is no type of this name", "whole quarters of an hour")
+_IN_WORDS += ("visible characters and blanks only", "must be later than now")
 
 
 @cache  # For each of hundreds of bodies the whole description would be made anew.

@@ -50,7 +50,7 @@ def test_it_says_whether_beat_answers_and_how_old_the_queue_is(
     DataDir(tmp_path).write("servers.json", {"postgresql_port": 1, "valkey_port": 1})
     for name in ("DATABASE_URL", "REDIS_URL"):
         monkeypatch.setenv(name, {"DATABASE_URL": "postgresql://x@y/z", "REDIS_URL": "redis://y"}[name])
-    monkeypatch.setattr(module, "_look_at_database", lambda: _DATABASE | database)
+    monkeypatch.setattr(module, "_look_at_database", lambda **_: _DATABASE | database)
     monkeypatch.setattr(module, "_look_at_redis", lambda: _REDIS | redis)
     done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
     lines = dict(line.split(":", 1) for line in done.output.splitlines())
@@ -69,7 +69,7 @@ def test_where_nobody_has_noted_the_address_of_web_it_is_not_said_to_be_down(
     DataDir(tmp_path).write("running.json", noted)
     if not elsewhere:
         monkeypatch.delenv("DATABASE_URL")
-    monkeypatch.setattr(module, "_look_at_database", lambda: _DATABASE)
+    monkeypatch.setattr(module, "_look_at_database", lambda **_: _DATABASE)
     monkeypatch.setattr(module, "_look_at_redis", lambda: _REDIS)
     done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
     lines = dict(line.split(":", 1) for line in done.output.splitlines())
@@ -101,7 +101,7 @@ def test_it_says_how_far_webhooks_are_behind(monkeypatch: pytest.MonkeyPatch, tm
         (some, "2 enabled; at most 3 events and 1 s behind"),
         (disabled, "2 enabled, 1 disabled; at most 3 events and 1 s behind"),
     ):
-        monkeypatch.setattr(module, "_look_at_database", lambda found=webhooks: _DATABASE | {"webhooks": found})
+        monkeypatch.setattr(module, "_look_at_database", lambda found=webhooks, **_: _DATABASE | {"webhooks": found})
         done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
         lines = dict(line.split(":", 1) for line in done.output.splitlines())
         assert lines["Deliveries"].strip() == f"none answers ({said})"
@@ -114,7 +114,7 @@ def test_workers_that_do_not_answer_are_named_with_the_heading_to_read_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     DataDir(tmp_path).write("running.json", {})
-    monkeypatch.setattr(module, "_look_at_database", lambda: _DATABASE)
+    monkeypatch.setattr(module, "_look_at_database", lambda **_: _DATABASE)
     monkeypatch.setattr(module, "_look_at_redis", lambda: _REDIS | {"workers": []})
     done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
     assert "No worker answers. Read on in docs/operating.md at “Sends answer 202”." in done.output.splitlines()[0]

@@ -47,6 +47,13 @@ def success(data: Mapping[str, Any], *, status: int = 200, **additional: object)
     return Response(orjson.dumps(document), status=status, content_type="application/json")
 
 
+def nothing() -> Response:
+    """Answer 204, without a body."""
+    response = Response(status=204)
+    del response.headers["Content-Type"]
+    return response
+
+
 def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
     """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
     word = None if status == 400 else code or CODES.get(status, CODES[500])

@@ -3,12 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
-import orjson
-
+from app.api.answers.sums import exact_sum
+from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
-from app.settings import INT64_MAX
+from app.pages.action_pages import ActionRow
+from app.pages.entry_pages import EntryRow
 from app.users import RegisteredUser
 from app.values.timestamps import timestamp
 
@@ -21,20 +22,34 @@ def user_payload(user: RegisteredUser) -> dict[str, Any]:
         "first_name": user.first_name,
         "last_name": user.last_name,
         "external_id": user.external_id,
-        "balance": _sum(user.balance),
+        "balance": exact_sum(user.balance),
         "created_at": timestamp(user.created_at),
     }
 
 
 def claimed_payload(claimed: Claimed) -> dict[str, Any]:
     """What was held for an address and is credited now."""
-    return {"transactions": claimed.transactions, "amount": _sum(claimed.points)}
+    return {"transactions": claimed.transactions, "amount": exact_sum(claimed.points)}
 
 
 def outcome_payload(outcome: Outcome) -> dict[str, Any]:
     """What became of one of many users."""
     user = None if outcome.user is None else user_payload(outcome.user)
     return {"user": user, "status": outcome.status, "errors": outcome.faults}
+
+
+def entry_payload(entry: EntryRow) -> dict[str, Any]:
+    """Entry: a credit of a user, or what was taken back of one."""
+    return {
+        "type": entry.type,
+        "amount": entry.amount,
+        "transaction_id": entry.transaction_id,
+        "reversal_id": entry.reversal_id,
+        "organization": {"id": entry.organization_id, "name": entry.organization_name},
+        "label": entry.label,
+        "reference": entry.reference,
+        "created_at": timestamp(entry.created_at),
+    }
 
 
 def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
@@ -47,6 +62,12 @@ def refill_payload(refill: Refill) -> dict[str, Any]:
     return refill._asdict() | {"created_at": timestamp(refill.created_at)}
 
 
-def _sum(points: int) -> int | orjson.Fragment:
-    """Return a sum over many organizations as JSON has it: it may have more than 64 bits."""
-    return points if points <= INT64_MAX else orjson.Fragment(str(points))
+def action_payload(action: ActionRow) -> dict[str, Any]:
+    """Who did what, and when."""
+    return action.payload() | {"created_at": timestamp(action.created_at)}
+
+
+def key_payload(key: StoredKey) -> dict[str, Any]:
+    """A key of an organization, by its first characters."""
+    moments = {name: getattr(key, name) for name in ("created_at", "last_used_at", "revoked_at")}
+    return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()} | key.bounds.payload()

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, WithJsonSchema
 
-from app.batches.read import QUEUED, SCHEDULED, STATES, STATUSES
+from app.batches.approval import ANSWERED_WITHIN_DAYS
+from app.batches.read import AWAITING_APPROVAL, QUEUED, SCHEDULED, STATES, STATUSES
 from app.batches.sent_lately import NAMED_MAX
-from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
+from app.errors import InsufficientBalance, KeyLimit, OrganizationDisabled, OrganizationSuspended
 from app.ledger.sandbox import NOW
 
 
@@ -121,11 +122,14 @@ class SendResult(BaseModel):
 
 
 class AcceptedBatch(BaseModel):
-    """A batch that is accepted and will be issued exactly once; read it at `Location`."""
+    """A batch that is accepted and will be issued exactly once, if it is approved; read it at `Location`."""
 
     batch_id: Id = says("The id of the batch.", 1)
     status: str = says_one_of(
-        (QUEUED, SCHEDULED), "Queued: it waits for a worker. Scheduled: it waits for its `send_at`.", "queued"
+        (QUEUED, SCHEDULED, AWAITING_APPROVAL),
+        "Queued: it waits for a worker. Scheduled: it waits for its `send_at`. Awaiting approval: another than its"
+        f" sender must approve it within {ANSWERED_WITHIN_DAYS} days.",
+        "queued",
     )
 
 
@@ -140,10 +144,22 @@ class Counts(BaseModel):
     reversed: int = says("Taken back completely.", 0, ge=0)
 
 
+class Approval(BaseModel):
+    """Who approved or rejected a batch, and when."""
+
+    by: User | None = says("The member who did; null if a key did, or if nobody answered in time.", None)
+    api_key_id: Id | None = says("The key that did; null if a member did, or if nobody answered in time.", 2)
+    at: Time = says("When. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.475113Z")
+    reason: str | None = says("Why it was rejected; null if it was approved.", None)
+
+
 class _BatchHead(BaseModel):
     batch_id: Id = says("The id of the batch.", 1)
     status: str = says_one_of(
-        STATUSES, "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
+        STATUSES,
+        "Scheduled: it waits for its `send_at`. Refused: the organization may not issue. Awaiting approval: another"
+        " than its sender must approve or reject it.",
+        "issued",
     )
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
     refusal: str | None = says_one_of(
@@ -156,6 +172,7 @@ class _BatchHead(BaseModel):
     )
     api_key_id: Id | None = says("The id of the key that sent it; null if a member sent it.", 1)
     sender: User | None = says("The member who sent it from the console. Null: sent through this interface.", None)
+    approval: Approval | None = says("Who approved or rejected it, and when; null unless it was.", None)
     counts: Counts | None = says("How many transactions are in each state now; null until issued.")
     created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     send_at: Time | None = says("When it is to be issued; null if at once.", None)
@@ -197,6 +214,7 @@ BATCH_IN_EVENT = {
         "idempotency_key": None,
         "api_key_id": 1,
         "sender": None,
+        "approval": None,
         "counts": {"recipients": 2, "debited": 2, "credited": 1, "held": 1, "unpaid": 0, "reversed": 0},
         "created_at": "2026-01-31T09:30:00.471006Z",
         "send_at": None,
@@ -231,7 +249,9 @@ class VerifyAdditions(Additions):
     """The verdict, for programs."""
 
     code: str | None = says_one_of(
-        (InsufficientBalance.code, *_MAY_NOT_ISSUE), "Why not, as a stable word; null when it is possible.", None
+        (InsufficientBalance.code, KeyLimit.code, *_MAY_NOT_ISSUE),
+        "Why not, as a stable word; null when it is possible.",
+        None,
     )
     required: Points = says("Points for all recipients together.", 100)
     available: Points = says("The balance of the organization.", 1_000)

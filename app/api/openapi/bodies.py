@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.batches import fields as of_send
+from app.batches.approval import REJECTION
 from app.batches.fields import TOTALS
 from app.fields.field import Field, Schema, Table, reference_to
 from app.fields.kinds import RECIPIENT
@@ -13,14 +14,15 @@ from app.ledger.sandbox import CLOCK
 from app.ledger.sandbox import NEW_USER as NEW_SANDBOX_USER
 from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS
 from app.members.request import NEW_MEMBER
-from app.platform.requests import CHANGED_ORGANIZATION, NEW_ORGANIZATION, NEW_REFILL
+from app.platform.requests import CHANGED_ORGANIZATION, NEW_KEY, NEW_ORGANIZATION, NEW_REFILL
 from app.reversals import request as of_reverse
 from app.settings import Settings
 from app.webhooks.request import CHANGED_WEBHOOK, NEW_WEBHOOK, REPLAY
 
 _TABLES = (
-    *(of_send.ITEM, TOTALS, of_send.RESCHEDULE, EXTEND, NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY, CLOCK, NEW_SANDBOX_USER),
-    *(NEW_USER, NEW_USERS, CHANGED_USER, NEW_ORGANIZATION, CHANGED_ORGANIZATION, NEW_REFILL, NEW_MEMBER),
+    *(of_send.ITEM, TOTALS, of_send.RESCHEDULE, REJECTION, EXTEND),
+    *(NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY, CLOCK, NEW_SANDBOX_USER),
+    *(NEW_USER, NEW_USERS, CHANGED_USER, NEW_ORGANIZATION, CHANGED_ORGANIZATION, NEW_REFILL, NEW_KEY, NEW_MEMBER),
 )
 
 # A form of a body that has just one of several fields: this field, and rows that differ from the table's.

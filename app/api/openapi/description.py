@@ -6,6 +6,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from app.api.answers.envelope import INTERFACE_VERSION
 from app.api.openapi import bodies, calls, envelopes, examples, failures, headers, parameters
+from app.api.scopes import SCOPES_OF_CALLS
 from app.settings import Settings
 
 # The usual refusals: of every call, of those with a key, and of those with a body.
@@ -77,7 +78,7 @@ def _operation(call: dict[str, Any], path: str) -> dict[str, Any]:
     taken = (*call.get("takes", ()), "X-Request-Id")
     operation = {
         "summary": call["summary"],
-        "description": call["about"].replace("{pages}", parameters.PAGES),
+        "description": call["about"].replace("{pages}", parameters.PAGES) + _needs(call["route"]),
         "parameters": [parameter for name in taken for parameter in parameters.PARAMETERS[name]],
         "responses": dict(sorted(responses.items())),
     }
@@ -86,6 +87,16 @@ def _operation(call: dict[str, Any], path: str) -> dict[str, Any]:
     if is_of_platform:
         return operation | {"security": [{"platform_key": []}]}
     return operation if has_key else operation | {"security": []}
+
+
+def _needs(route: str) -> str:
+    """Say which scope a key with scopes needs for a call; nothing of a call that takes no key of an organization."""
+    scopes = SCOPES_OF_CALLS.get(route)
+    if scopes is None:
+        return ""
+    if not scopes:
+        return "\n\nScope: none; every key may make this call."
+    return f"\n\nScope: {' or '.join(f'`{scope}`' for scope in scopes)}, if the key has scopes."
 
 
 def _response(answer: dict[str, Any]) -> dict[str, Any]:

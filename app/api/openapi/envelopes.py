@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi import answers, event_answers, platform_answers, request_answers
+from app.api.openapi import answers, event_answers, platform_answers, request_answers, statement_answers
 from app.api.openapi.answers import Null, says, says_one_of
 from app.api.openapi.calls import CODES, SUCCESSES
 
@@ -35,7 +35,7 @@ class Failure(BaseModel):
     additional_data: Problem | None = says("Null on a 400; on every other error its code.")
 
 
-_MODELS = vars(answers) | vars(event_answers) | vars(platform_answers) | vars(request_answers)
+_MODELS = vars(answers) | vars(event_answers) | vars(platform_answers) | vars(request_answers) | vars(statement_answers)
 
 
 def _success(answer: dict[str, Any]) -> type[BaseModel]:

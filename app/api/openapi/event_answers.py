@@ -94,23 +94,35 @@ class EventOrganization(BaseModel):
     id: Id = says("The id of the organization.", 1)
 
 
+EventTime = Annotated[Time, says("When it happened. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")]
+EventId = Annotated[str, Field(pattern=r"^evt_[1-9]\d*$")]
+LastSequence = Annotated[
+    int,
+    says(
+        "Every event up to this sequence was looked at: use it as `after` of the next call. Without `types` it is the"
+        " sequence of the last event here; in a log without events it is 0.",
+        4,
+        ge=0,
+    ),
+]
+
+
 class Event(BaseModel):
     """One thing that happened. An event never changes."""
 
     type: str = says_one_of(TYPES, "What happened.", "batch.issued")
-    timestamp: Time = says("When it happened. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
-    id: Annotated[str, Field(pattern=r"^evt_[1-9]\d*$")] = says(
-        "The id of the event, the same in the log and in webhooks.", "evt_7"
-    )
+    timestamp: EventTime
+    id: EventId = says("The id of the event, the same in the log and in webhooks.", "evt_7")
     sequence: Id = says("Its place in the log: 1, 2, 3 … without a gap, for each organization and mode.", 4)
     sandbox: bool = says("It is in the log of the sandbox.", False)
     version: str = says("The version of this format.", "1.0")
     organization: EventOrganization = says("The organization of the event.")
     data: dict[str, Any] = says(
         "What changed, as it was then: `batch` (as in the list of batches), `reversal` (as in the list of reversals),"
-        " `organization`, `key` or `webhook`. A claim has `user`, `transactions` (up to 100 ids), `count`, `amount` and"
-        " `more`, a path that lists all transactions of the user. There are no addresses. Data that cannot be shown as"
-        " JSON is replaced by `error`, a sentence.",
+        " `organization`, `key` (a new one with its bounds) or `webhook`. A claim has `user`, `transactions` (up to 100"
+        " ids), `count`, `amount` and `more`, a path that lists all transactions of the user. A limit that a key has"
+        " reached has `day`, `used` and `asked`. There are no addresses. Data that cannot be shown as JSON is replaced"
+        " by `error`, a sentence.",
         BATCH_IN_EVENT,
     )
 
@@ -119,12 +131,7 @@ class EventList(BaseModel):
     """The next events, oldest first."""
 
     events: list[Event] = says("The events after `after`.")
-    last_sequence: int = says(
-        "Every event up to this sequence was looked at: use it as `after` of the next call. Without `types` it is the"
-        " sequence of the last event here; in a log without events it is 0.",
-        4,
-        ge=0,
-    )
+    last_sequence: LastSequence
 
 
 class ReverseVerdict(BaseModel):

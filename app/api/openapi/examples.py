@@ -7,11 +7,11 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Organization, Transaction
+from app.api.openapi.answers import Approval, Organization, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.api.openapi.event_answers import Delivery, ReversedTransaction
-from app.api.openapi.platform_answers import RegisteredUser
+from app.api.openapi.platform_answers import Entry, RegisteredUser
 from app.errors import InsufficientBalance, OrganizationSuspended
 from app.ledger.sandbox import NOW
 
@@ -37,6 +37,7 @@ BODIES: dict[str, Any] = {
     "for_90_days": {"recipient": _GRACE, "amount": 50, "hold_days": 90},
     "longer": {"held_until": "2026-06-30T00:00:00Z"},
     "tomorrow": {"send_at": "2026-02-02T09:00:00Z"},
+    "a_rejection": {"reason": "The wrong list"},
 }
 REVERSE_BODIES: dict[str, Any] = {
     "take_a_batch": {"batch": 1, "reason": "The wrong list"},
@@ -54,6 +55,7 @@ PLATFORM_BODIES: dict[str, Any] = {
     "new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90},
     "changed_organization": {"is_suspended": True},
     "new_refill": {"amount": 1_000, "reference": "invoice-7"},
+    "new_key": {"name": "Till", "sandbox": True},
     "new_member": {"email": "mary@example.com", "first_name": "Mary", "last_name": "Jackson", "role": "admin"},
 }
 WEBHOOK_BODIES: dict[str, Any] = {
@@ -118,10 +120,12 @@ _IN_PART = {
 _NOTHING = {"recoverable": 0, "held": 0, "credited": 0, "already_reversed": 2}
 _NOT_DONE = {"done_at": None, "transactions": None, "amount": None, "current_balance": None}
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
+_APPROVED = example(Approval)
 _LATER = {"send_at": "2026-02-01T09:00:00.000000Z", "final": False, **_NOT_ISSUED}
 _NOT_DELIVERED = {"delivered": False, "status": None, "error": "not_connected"}
 _NO_ADDRESS = {"users.1.email": ["The email must be an e-mail address: it has no @-sign."]}
 _NOT_REGISTERED = {"user": None, "status": "conflict", "errors": _NO_ADDRESS}
+_OF_CREDIT = {"type": "reversal", "amount": -20, "reversal_id": 2, "created_at": "2026-02-01T09:00:00.000000Z"}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
@@ -142,6 +146,10 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "batch_scheduled": ({"status": "scheduled", **_LATER}, {}),
     "batch_moved": ({"status": "scheduled", **_LATER, "send_at": "2026-02-02T09:00:00.000000Z"}, {}),
     "batch_cancelled": ({"status": "cancelled", **_LATER, "final": True}, {}),
+    "awaiting_approval": ({"status": "awaiting_approval"}, {}),
+    "batch_awaiting_approval": ({"status": "awaiting_approval", "final": False, **_NOT_ISSUED}, {}),
+    "batch_approved": ({"status": "queued", "final": False, "approval": _APPROVED, **_NOT_ISSUED}, {}),
+    "batch_rejected": ({"status": "rejected", "approval": _APPROVED | {"reason": "The wrong list"}, **_NOT_ISSUED}, {}),
     "batch_refused": ({"status": "refused", "refusal": _SUSPENDED.code, **_NOT_ISSUED}, {}),
     "nothing_left": ({"validated": False, "error": "Nothing is left that could be taken back."}, _NOTHING),
     "taken_back": (_FROM_BOTH, {}),
@@ -159,7 +167,9 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
     "known_user": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "user_changed": ({"email": "ada@example.org"}, {}),
+    "user_erased": (dict.fromkeys(("email", "first_name", "last_name"), "erased-7") | {"external_id": None}, {}),
     "registered_users": ({"users": [example(RegisteredUser), example(RegisteredUser, **_NOT_REGISTERED)]}, {}),
+    "entries": ({"entries": [example(Entry, **_OF_CREDIT), example(Entry)]}, {}),
     "organization_suspended": ({"is_suspended": True}, {}),
     "known_in_sandbox": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),

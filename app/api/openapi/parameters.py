@@ -114,12 +114,27 @@ PARAMETERS["page of users"] = [
 ]
 _PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
 PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
-PARAMETERS["page of organizations"] = _PAGE_ALONE
+PARAMETERS["id of a key"] = [_parameter("path", "key_id", "The `id` of the key.", _ID, example=4)]
+PARAMETERS["page of organizations"] = PARAMETERS["page of keys"] = PARAMETERS["page of entries"] = _PAGE_ALONE
 PARAMETERS["page of refills"] = [
     *_PAGE_ALONE,
     _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
 ]
-_TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+PARAMETERS["page of actions"] = [
+    *_PAGE_ALONE,
+    _parameter("query", "organization", "What concerns this organization.", _ID | {"maximum": INT64_MAX}),
+    _parameter(
+        "query",
+        "by",
+        "By whom: a kind (`member`, `platform_key`, `operator`), or one of it: `member:7`, `platform_key:3`,"
+        " `operator:ada`.",
+        _TEXT | {"pattern": FORMS["author"]},
+        example="operator",
+    ),
+    _parameter("query", "created_from", f"Done at this time or later. {_TIME}", _MOMENT),
+    _parameter("query", "created_to", f"Done at this time or earlier. {_TIME}", _MOMENT),
+]
+_TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(
         "query",
@@ -148,6 +163,10 @@ PARAMETERS["events"] = [
         {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
     ),
 ]
+PARAMETERS["platform events"] = [
+    parameter | {"example": "user.*"} if parameter["name"] == "types" else parameter
+    for parameter in PARAMETERS["events"]
+]
 PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
 ]
@@ -168,6 +187,14 @@ PARAMETERS["page of requests"] = [
         "Answered with this status, such as `403`, or with any of a hundred, such as `4xx`.",
         _TEXT | {"pattern": FORMS["status of an answer"]},
     ),
+]
+_DAY = _TEXT | {"format": "date", "pattern": FORMS["day"]}
+PARAMETERS["days of a statement"] = [
+    _parameter("query", "from", "The first day, in UTC.", _DAY, example="2026-01-01") | {"required": True},
+    _parameter(
+        "query", "to", "The last day: today or earlier, and at most 366 days in all.", _DAY, example="2026-01-31"
+    )
+    | {"required": True},
 ]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next page with the same filters, and is null

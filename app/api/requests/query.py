@@ -1,12 +1,15 @@
-"""The query of the request: its parameters, each with all its values; and that of `GET /v1/events`."""
+"""The query of the request: its parameters, each with all its values; and those of the logs and of the statement."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import partial
 from urllib.parse import parse_qs
 
 from flask import request
 
 from app.events.log import TYPES, types_like
-from app.pages.parameters import LIMIT_DEFAULT, ParameterFault, integer_of, limit_of
+from app.pages.parameters import LIMIT_DEFAULT, ParameterFault, day, integer_of, limit_of
 from app.pages.queries import Query, read_parameter
 from app.settings import INT64_MAX
 from app.values.texts import in_utf8, shown
@@ -51,8 +54,8 @@ class EventsRequest:
     wait_s: int
 
 
-def parse_events_request(query: Query) -> EventsRequest:
-    """Read the query of the log.
+def parse_events_request(query: Query, known: Sequence[str] = TYPES) -> EventsRequest:
+    """Read the query of a log; `known` are the types of its events.
 
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
@@ -60,7 +63,7 @@ def parse_events_request(query: Query) -> EventsRequest:
     faults = FaultsFound()
     faults.add_unknown("parameter", query, PARAMETERS, whole="query")
     after = read_parameter(query, "after", integer_of("the sequence of an event, or 0", 0, INT64_MAX), faults)
-    types = read_parameter(query, "types", _types, faults)
+    types = read_parameter(query, "types", partial(_types, known=known), faults)
     limit = read_parameter(query, "limit", limit_of, faults)
     seconds = integer_of(f"an integer of seconds from 0 to {WAIT_MAX_S}", 0, WAIT_MAX_S)
     wait_s = read_parameter(query, "wait", seconds, faults)
@@ -68,17 +71,35 @@ def parse_events_request(query: Query) -> EventsRequest:
     return EventsRequest(after=after, types=types, limit=limit or LIMIT_DEFAULT, wait_s=wait_s or 0)
 
 
-def _types(text: str) -> list[str]:
+def _types(text: str, *, known: Sequence[str]) -> list[str]:
     if len(text) > TYPES_LENGTH_MAX:
         raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters, but has {len(text)}.")
     words = text.split(",")
     found: set[str] = set()
     for place, word in enumerate(words):
-        meant = types_like(word)
+        meant = types_like(word, known)
         if not meant:
             rule = "must be types with commas between them, * for any part of one"
-            raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(TYPES)}.")
+            raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(known)}.")
         if word in words[:place]:
             raise ParameterFault(f"must have each type once, but has {shown(word)} twice.")
         found.update(meant)
-    return [kind for kind in TYPES if kind in found]
+    return [kind for kind in known if kind in found]
+
+
+def parse_statement_request(query: Query) -> tuple[date, date]:
+    """Read the query of a statement: its first and its last day.
+
+    Raises:
+        InvalidRequest: with every fault of the query, each under its parameter.
+    """
+    faults = FaultsFound()
+    faults.add_unknown("parameter", query, ("from", "to"), whole="query")
+    first, last = (read_parameter(query, name, day, faults) for name in ("from", "to"))
+    for name in ("from", "to"):
+        if name not in query:
+            faults.add(name, f"The {name} parameter is required.")
+    faults.raise_if_any()
+    assert first is not None, "what is given and has no fault was read"
+    assert last is not None, "the same"
+    return first, last

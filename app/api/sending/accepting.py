@@ -3,13 +3,14 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches import accept as acceptance
+from app.batches import bounded
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
 from app.messaging.drains import Job
@@ -42,15 +43,19 @@ class Ask(Protocol):
     def __call__(self, *jobs: Job) -> None: ...
 
 
+Outcomes = Sequence[Acceptance | Exception]
+
+
 class Accepting:
-    """The sends of one process that are not accepted yet, in order of arrival.
+    """The sends of one process that are not accepted yet, in order of arrival; `accept_together` accepts a group.
 
     The thread that holds `_group_lock` accepts all waiting sends as one group, and asks for their drains. Sends that
     arrive meanwhile form the next group.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, accept_together: Callable[[Sequence[Send]], Outcomes]) -> None:
         self._ask = ask
+        self._accept_together = accept_together
         self._waiting: deque[_Member] = deque()
         self._group_lock = threading.Lock()
         # How many sends this process has: those that wait to be accepted, and those that wait for their batch.
@@ -101,9 +106,9 @@ class Accepting:
     def _accept_group(self, leader: _Member) -> list[_Member]:
         self._await_others(leader)
         group = self._next_group()
-        outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
+        outcomes: Outcomes = [RuntimeError("The group was not accepted.")] * len(group)
         try:
-            outcomes = accept_together([member.send for member in group])
+            outcomes = self._accept_together([member.send for member in group])
         finally:  # After an error too, or members would wait without end.
             for member, outcome in zip(group, outcomes, strict=True):
                 member.outcome = outcome
@@ -152,30 +157,58 @@ class Accepting:
             self._waiting[0].woken.set()
 
 
-def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
-    """Accept a group and return each send's outcome. If one makes the statement fail, they are accepted one by one."""
+def accept_together(sends: Sequence[Send]) -> Outcomes:
+    """Accept a group and return each send's outcome. If one makes the statement fail, they are accepted one by one.
+
+    A key with bounds is an `InvalidKey` here.
+    """
+    return _together(sends, _accept)
+
+
+def accept_bounded_together(sends: Sequence[Send]) -> Outcomes:
+    """Accept a group of sends of keys with bounds, as `accept_together`. Any other key is an `InvalidKey` here."""
+    return _together(sends, _accept_bounded)
+
+
+_Accept = Callable[[Sequence[Send]], Sequence[Acceptance | Exception | None]]
+
+
+def _accept(sends: Sequence[Send]) -> Sequence[Acceptance | Exception | None]:
+    if any(send.request.send_at for send in sends):
+        with transaction() as connection:
+            acceptance.lock_schedules(connection, sends)
+            return acceptance.accept(connection, sends)
+    with single_statement() as connection:
+        return acceptance.accept(connection, sends)
+
+
+def _accept_bounded(sends: Sequence[Send]) -> Sequence[Acceptance | Exception | None]:
+    try:
+        with transaction() as connection:
+            if any(send.request.send_at for send in sends):
+                acceptance.lock_schedules(connection, sends)
+            return bounded.accept(connection, sends)
+    except bounded.DayIsOver:
+        return _accept_bounded(sends)
+
+
+def _together(sends: Sequence[Send], accept: _Accept) -> Outcomes:
     if not sends:
         return []
     try:
-        if any(send.request.send_at for send in sends):
-            with transaction() as connection:
-                acceptance.lock_schedules(connection, sends)
-                outcomes = acceptance.accept(connection, sends)
-        else:
-            with single_statement() as connection:
-                outcomes = acceptance.accept(connection, sends)
+        outcomes = accept(sends)
     except SQLAlchemyError as error:
         if len(sends) == 1 or is_away(error):
             return [error] * len(sends)
-        return _accept_one_by_one(sends)
+        return _one_by_one(sends, accept)
     # None: another request took the idempotency key at the same time. Its batch exists now, so ask again.
-    return [outcome or accept_together([send])[0] for send, outcome in zip(sends, outcomes, strict=True)]
+    return [outcome or _together([send], accept)[0] for send, outcome in zip(sends, outcomes, strict=True)]
 
 
-def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
+def _one_by_one(sends: Sequence[Send], accept: _Accept) -> Outcomes:
     outcomes: list[Acceptance | Exception] = []
     for send in sends:
-        outcomes += accept_together([send])
+        outcomes += _together([send], accept)
         last = outcomes[-1]
         if isinstance(last, Exception) and is_away(last):  # Each of the others would wait for the same timeout.
             return outcomes + [last] * (len(sends) - len(outcomes))

@@ -6,12 +6,13 @@ from typing import NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import api_keys, logs
-from app.api.sending.accepting import Accepting
+from app.api.sending.accepting import Accepting, accept_bounded_together, accept_together
 from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX, WaitSlots
 from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
+from app.errors import InvalidKey
 from app.messaging.drains import Drains, Job, drains
 from app.postgres.database import transaction
 
@@ -36,7 +37,8 @@ class SendPath:
 
     def __init__(self, drains: Drains) -> None:
         self._drains = drains
-        self._accepting = Accepting(drains.ask)
+        self._accepting = Accepting(drains.ask, accept_together)
+        self._accepting_bounded = Accepting(drains.ask, accept_bounded_together)
         self._waiting = Waiting()
         self._threads = Threads(self._waiting.poll, self._waiting.listen)
         self._slots = WaitSlots(at_most=WAITING_SENDS_MAX, of_one_at_most=WAITING_SENDS_OF_AN_ORGANIZATION_MAX)
@@ -48,13 +50,14 @@ class SendPath:
         workers' logs.
 
         Raises:
-            PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue.
+            PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue, a
+                limit of the key.
             SQLAlchemyError: PostgreSQL is away; whether the send was accepted may be unknown.
         """
         began = time.monotonic()
         recipients = len(send.request.emails)
         with self._accepting.present():
-            accepted = self._accepting.accept(send, request_id)
+            accepted = self._accept(send, request_id)
             del send  # It may hold thousands of addresses.
             accepted_at = time.perf_counter()
             if accepted.key_use_is_old and accepted.api_key_id is not None:
@@ -72,6 +75,13 @@ class SendPath:
                 if may_wait:
                     waiter.is_final.wait(deadline - time.monotonic())
                 return Sent(accepted, accepted_at, waiter.rows, is_waited_for=True, had_place=may_wait)
+
+    def _accept(self, send: Send, request_id: str) -> Acceptance:
+        """Accept a send; a key that is not known may be one with bounds, whose sends have a way of their own."""
+        try:
+            return self._accepting.accept(send, request_id)
+        except InvalidKey:
+            return self._accepting_bounded.accept(send, request_id)
 
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain of an accepted reversal, then wait as for a batch. The caller reads the row afterwards."""

@@ -21,10 +21,10 @@ class WaitSlots:
     def __init__(self, *, at_most: int, of_one_at_most: int) -> None:
         self._at_most, self._of_one_at_most = at_most, of_one_at_most
         self._lock = threading.Lock()
-        self._taken: Counter[int] = Counter()
+        self._taken: Counter[int | str] = Counter()
 
     @contextmanager
-    def slot(self, owner: int) -> Iterator[bool]:
+    def slot(self, owner: int | str) -> Iterator[bool]:
         """Hold a slot of an owner for the block; yield False if none is free."""
         with self._lock:
             is_free = self._taken.total() < self._at_most and self._taken[owner] < self._of_one_at_most

@@ -11,9 +11,11 @@ from app.api.requests.query import query, refuse_parameters
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches import read as batches
+from app.errors import NotFound
 from app.pages import batch_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
+from app.values.key_bounds import READ
 
 blueprint = Blueprint("batches", __name__)
 
@@ -38,21 +40,29 @@ def list_batches() -> Response:
 
 @blueprint.get("/v1/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> Response:
-    """Answer 200 with the batch; 404 also for a batch of another organization or mode."""
+    """Answer 200 with the batch; 404 also for a batch of another organization or mode.
+
+    A key that may send and not read sees the batches that it has sent.
+    """
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        body = read_batch(connection, batch_id, who)
+        body = read_batch(connection, batch_id, who, only_own=not who.bounds.allow((READ,)))
     return envelope.success(body)
 
 
-def read_batch(connection: Connection, batch_id: int, who: Caller) -> dict[str, Any]:
+def read_batch(connection: Connection, batch_id: int, who: Caller, *, only_own: bool = False) -> dict[str, Any]:
     """Return the body of a batch as it is now.
+
+    Args:
+        only_own: only if the caller's key has sent it.
 
     Raises:
         NotFound: the caller has no such batch.
     """
     batch = batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    if only_own and batch.api_key_id != who.api_key_id:
+        raise NotFound("batch", batch_id)
     transactions = batches.transactions_of(connection, batch.id)
     metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
     return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

@@ -1,116 +1,22 @@
 """`GET /v1/events`: the event log of the organization in the key's mode, oldest first."""
 
-import time
-from contextlib import nullcontext
-from typing import Any, NamedTuple
-
-import orjson
 from flask import Blueprint, Response
 
-from app.api.answers import envelope
+from app.api import event_log
 from app.api.auth import caller
-from app.api.requests.query import EventsRequest, parse_events_request, query
-from app.api.sending.wait_slots import WaitSlots
-from app.api_keys import Caller
-from app.errors import InvalidRequest
-from app.events import read as pages
-from app.events.payloads import Event, render_anyway
-from app.messaging import waiting_calls
-from app.postgres.database import single_statement, transaction
-
-# Each waiting call holds a thread.
-WAITING_MAX = 8
-WAITING_OF_A_KEY_MAX = 2
-POLL_EVERY_S = 0.25
-# A call looks at no more events than this, even if few are of the types that it asks for.
-LOOKED_AT_MAX = 10_000
+from app.api.requests.query import parse_events_request, query
 
 blueprint = Blueprint("events", __name__)
-_slots = WaitSlots(at_most=WAITING_MAX, of_one_at_most=WAITING_OF_A_KEY_MAX)
-
-
-class _Found(NamedTuple):
-    """Some events, the last sequence that was looked at, and whether the log ends there."""
-
-    events: list[Event]
-    last_sequence: int
-    is_end: bool
 
 
 @blueprint.get("/v1/events")
 def list_events() -> Response:
-    """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over."""
+    """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over.
+
+    Raises:
+        InvalidRequest: the query has faults, or no log reaches from `after` on.
+        InvalidKey: the key was revoked while the call waited.
+    """
     who = caller()
-    asked = parse_events_request(query())
-    found = _read(who, asked, asked.after)
-    if not found.events and found.is_end and asked.wait_s:
-        assert who.api_key_id is not None, "a caller of /v1 has a key"
-        place = waiting_calls.place(who.api_key_id, wait_s=asked.wait_s, at_most=WAITING_OF_A_KEY_MAX)
-        with _slots.slot(who.api_key_id) as is_free, place if is_free else nullcontext(False) as may_wait:
-            if may_wait:
-                found = _wait(who, asked, found)
-    data: dict[str, Any] = {
-        "events": [orjson.Fragment(render_anyway(event)) for event in found.events],
-        "last_sequence": found.last_sequence,
-    }
-    return envelope.success(data)
-
-
-def _read(who: Caller, asked: EventsRequest, after: int | None) -> _Found:
-    """Read the next events. It reads the log's end first, and leaves events after that end to the next call.
-
-    Raises:
-        InvalidRequest: events after `after` are no longer kept, or `after` is beyond the end of the log.
-    """
-    with transaction() as connection:
-        log = pages.state_of(connection, who.organization.id, sandbox=who.sandbox)
-        if after is None:
-            after = log.dropped_to
-        up_to = min(log.last_sequence, after + LOOKED_AT_MAX)
-        events = pages.page(
-            connection,
-            who.organization.id,
-            sandbox=who.sandbox,
-            after=after,
-            types=asked.types,
-            limit=asked.limit,
-            up_to=up_to,
-        )
-        # Read again: events that were dropped in the meantime may be missing from the page.
-        _refuse_outside(after, pages.state_of(connection, who.organization.id, sandbox=who.sandbox))
-    if len(events) == asked.limit:
-        up_to = events[-1].sequence
-    return _Found(events, up_to, up_to == log.last_sequence)
-
-
-def _refuse_outside(after: int, log: pages.LogState) -> None:
-    if after < log.dropped_to:
-        sentence = (
-            f"The events up to {log.dropped_to} are no longer kept; the oldest kept event has the sequence"
-            f" {log.dropped_to + 1}. Go on with after={log.dropped_to}, and read what you missed from the batches."
-        )
-    elif after > log.last_sequence:
-        sentence = (
-            f"The log ends at the sequence {log.last_sequence}. If you have seen a higher one, it was from another"
-            " database, or from this one before it was restored."
-        )
-    else:
-        return
-    raise InvalidRequest({"after": [sentence]})
-
-
-def _wait(who: Caller, asked: EventsRequest, found: _Found) -> _Found:
-    """Poll until there is an event or the time is over, without holding a connection in between.
-
-    Raises:
-        InvalidKey: the key was revoked in the meantime.
-    """
-    deadline = time.monotonic() + asked.wait_s
-    while not found.events and (left_s := deadline - time.monotonic()) > 0:
-        time.sleep(min(POLL_EVERY_S, left_s))
-        with single_statement() as connection:
-            log = pages.state_of(connection, who.organization.id, sandbox=who.sandbox)
-        if log.last_sequence > found.last_sequence:
-            caller()
-            found = _read(who, asked, found.last_sequence)
-    return found
+    log = event_log.Log(who.organization.id, sandbox=who.sandbox, key=str(who.api_key_id), authorize=caller)
+    return event_log.answer(log, parse_events_request(query()))

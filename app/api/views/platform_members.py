@@ -24,10 +24,10 @@ def create(organization_id: int) -> Response:
         NotFound: there is no such organization.
         MemberConflict: a member has the address.
     """
-    platform_caller(ORGANIZATIONS_WRITE)
+    by = platform_caller(ORGANIZATIONS_WRITE).author
     refuse_parameters()
     new = read_json(read_new_member)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         member_id, token = links.add(connection, organization_id, **new, by=None)
     origin = f"{'https' if is_https(request.environ) else 'http'}://{request.host}"
     return envelope.success({"id": member_id, **new, "link": links.link_to(origin, token)}, status=201)

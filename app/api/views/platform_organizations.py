@@ -25,10 +25,10 @@ def create() -> Response:
     Raises:
         InvalidRequest: with every fault of the body.
     """
-    platform_caller(ORGANIZATIONS_WRITE)
+    by = platform_caller(ORGANIZATIONS_WRITE).author
     refuse_parameters()
     new = read_json(read_new_organization)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         organization_id = open_organization(connection, **new)
         made = organizations.get_whole(connection, organization_id)
     response = envelope.success(organization_payload(made), status=201)
@@ -69,9 +69,9 @@ def change(organization_id: int) -> Response:
         InvalidRequest: with every fault of the body.
         NotFound: there is no such organization.
     """
-    platform_caller(ORGANIZATIONS_WRITE)
+    by = platform_caller(ORGANIZATIONS_WRITE).author
     refuse_parameters()
     changes = read_json(read_changes_of_organization)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         changed = organizations.change(connection, organization_id, changes)
     return envelope.success(organization_payload(changed))

@@ -30,10 +30,10 @@ def refill(organization_id: int) -> Response:
         RefillConflict: the reference belongs to a different refill.
         RefillTooLarge: the balance would leave 64 bits.
     """
-    platform_caller(ORGANIZATIONS_WRITE)
+    by = platform_caller(ORGANIZATIONS_WRITE).author
     refuse_parameters()
     new, key = read_json(read_new_refill), idempotency_key()
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         booked = refill_once(connection, organization_id, **new, idempotency_key=key)
     status = 201 if booked.is_new or booked.is_replay else 200
     response = envelope.success(refill_payload(booked.refill), status=status)

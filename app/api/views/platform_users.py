@@ -6,8 +6,9 @@ from app import users
 from app.api.answers import envelope
 from app.api.answers.platform import claimed_payload, outcome_payload, user_payload
 from app.api.auth import platform_caller
-from app.api.requests.body import read_json
+from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import query, refuse_parameters
+from app.erasing.erase import erase_user
 from app.ledger.registering import change_user, register_many, register_user
 from app.ledger.user_requests import read_changes, read_new_user, read_new_users
 from app.pages import user_pages
@@ -26,10 +27,10 @@ def register() -> Response:
         InvalidRequest: with every fault of the body.
         UserConflict: the address or the external id is registered with other values.
     """
-    platform_caller(USERS_WRITE)
+    by = platform_caller(USERS_WRITE).author
     refuse_parameters()
     new = read_json(read_new_user)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         user, is_new, claimed = register_user(connection, new)
     response = envelope.success(user_payload(user), status=201 if is_new else 200, claimed=claimed_payload(claimed))
     if is_new:
@@ -44,9 +45,9 @@ def register_bulk() -> Response:
     Raises:
         InvalidRequest: the body is not a list of 1 to 1,000 users.
     """
-    platform_caller(USERS_WRITE)
+    by = platform_caller(USERS_WRITE).author
     refuse_parameters()
-    outcomes = register_many(read_json(read_new_users))
+    outcomes = register_many(read_json(read_new_users), by=by)
     return envelope.success({"users": [outcome_payload(outcome) for outcome in outcomes]})
 
 
@@ -82,11 +83,26 @@ def change(user_id: int) -> Response:
     Raises:
         InvalidRequest: with every fault of the body.
         NotFound: there is no such user.
+        UserErased: it was erased.
         UserConflict: the address or the external id is that of another user.
     """
-    platform_caller(USERS_WRITE)
+    by = platform_caller(USERS_WRITE).author
     refuse_parameters()
     changes = read_json(read_changes)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         user, _, claimed = change_user(connection, user_id, changes)
     return envelope.success(user_payload(user), claimed=claimed_payload(claimed))
+
+
+@blueprint.post("/v1/platform/users/<int:user_id>/erase")
+def erase(user_id: int) -> Response:
+    """Answer 200 with what is left of the user, also if it was erased before. Of many transactions this takes a while.
+
+    Raises:
+        NotFound: there is no such user.
+        ErasureUnfinished: what began before still runs.
+    """
+    by = platform_caller(USERS_WRITE).author
+    refuse_parameters()
+    refuse_fields()
+    return envelope.success(user_payload(erase_user(user_id, by=by)))

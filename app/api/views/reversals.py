@@ -5,11 +5,13 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.query import query, refuse_parameters
+from app.errors import NotFound
 from app.pages import reversal_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
 from app.reversals import payloads
 from app.reversals import read as reversals
+from app.values.key_bounds import READ
 
 blueprint = Blueprint("reversals", __name__)
 
@@ -27,10 +29,15 @@ def list_reversals() -> Response:
 
 @blueprint.get("/v1/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> Response:
-    """Answer 200 with the reversal; 404 also for a reversal of another organization or mode."""
+    """Answer 200 with the reversal; 404 also for a reversal of another organization or mode.
+
+    A key that may reverse and not read sees the reversals that it has asked for.
+    """
     who = caller()
     refuse_parameters()
     with transaction() as connection:
         reversal = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):
+            raise NotFound("reversal", reversal_id)
         entries = reversals.entries_of(connection, reversal.id)
     return envelope.success(payloads.whole_reversal_payload(reversal, entries))

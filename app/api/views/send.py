@@ -22,13 +22,20 @@ from app.batches.accept import Acceptance, Send
 from app.batches.fields import SEND
 from app.batches.rehearsing import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.batches.request import IssueRequest, read_issue_request
-from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
+from app.errors import (
+    BatchCancelled,
+    BatchLost,
+    BatchRejected,
+    OrganizationDisabled,
+    OrganizationSuspended,
+    PointsError,
+)
 from app.metrics.record import current_record
 from app.postgres.database import is_away, transaction
 
 blueprint = Blueprint("send", __name__)
 
-_RETRY_AFTER_S = {batches.QUEUED: 1, batches.SCHEDULED: 60}
+_RETRY_AFTER_S = {batches.QUEUED: 1, batches.SCHEDULED: 60, batches.AWAITING_APPROVAL: 60}
 # A larger body is read only after its key is checked.
 _READ_FOR_STRANGERS_BYTES = 65_536
 _READ = partial(read_issue_request, known=SEND)
@@ -38,7 +45,10 @@ _log = logs.logger()
 
 @blueprint.post("/v1/points/send")
 def send() -> Response:
-    """Answer 201 with every transaction; 202 if the caller asks, if the batch is scheduled, or if the wait runs out."""
+    """Answer 201 with every transaction; 202 if the caller asks, if the batch has to wait, or if our wait runs out.
+
+    A batch has to wait while it is scheduled, or awaits an approval.
+    """
     wished = wish()
     return wished.named_in(_send(wished.wait_s))
 
@@ -57,8 +67,8 @@ def _send(wait_s: float) -> Response:
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
     if SILENT in rehearsed and not accepted.existed:
         end_connection()
-    if accepted.status == batches.SCHEDULED:
-        return _accepted(accepted.batch_id, wait="scheduled", status=batches.SCHEDULED)
+    if accepted.status in (batches.SCHEDULED, batches.AWAITING_APPROVAL):
+        return _accepted(accepted.batch_id, wait=accepted.status, status=accepted.status)
     if accepted.status == batches.QUEUED:
         if not sent.is_waited_for:
             return _accepted(accepted.batch_id, wait="not_wished")
@@ -128,6 +138,7 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
     Raises:
         BatchLost: they are not there, or a failover gave the batch's id to another batch.
         BatchCancelled: it was cancelled, before this call or while it waited.
+        BatchRejected: it was rejected before this call.
         MayNotIssue: the worker found the organization disabled or suspended under the row lock.
     """
     if rows is None or not accepted.is_of(rows[0]):
@@ -136,6 +147,8 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
     batch, transactions = rows
     if batch.status == batches.CANCELLED:
         raise BatchCancelled
+    if batch.status == batches.REJECTED:
+        raise BatchRejected
     if batch.status == batches.REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:

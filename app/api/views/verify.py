@@ -7,9 +7,13 @@ from app.api.auth import caller
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.api.requests.rehearsal import end_connection, rehearsal
+from app.api_keys import Caller
+from app.batches import key_limits
 from app.batches import verify as ledger
 from app.batches.rehearsing import RATE_LIMITED, SILENT, UNAVAILABLE, as_rehearsed, refusal_of
-from app.batches.request import read_issue_request
+from app.batches.request import IssueRequest, read_issue_request
+from app.errors import KeyLimit
+from app.postgres.database import single_statement
 
 blueprint = Blueprint("verify", __name__)
 
@@ -29,5 +33,12 @@ def verify() -> Response:
     if named == SILENT:
         end_connection()
     organization = as_rehearsed(who.organization, request, named) if who.sandbox else who.organization
-    verdict = ledger.verify(organization, request)
+    verdict = ledger.verify(organization, request, _limit_of_key(who, request))
     return envelope.success(envelope.verdict_payload(verdict), **envelope.verdict_additions(verdict))
+
+
+def _limit_of_key(who: Caller, request: IssueRequest) -> KeyLimit | None:
+    if who.bounds.daily_limit is None:  # No connection is taken for the others.
+        return key_limits.refusal(who.bounds, request.required)
+    with single_statement() as connection:
+        return key_limits.refusal_now(connection, who, request.required)

@@ -88,6 +88,4 @@ def delete(webhook_id: int) -> Response:
     refuse_parameters()
     refuse_fields()
     actions.act(webhook_id, actions.delete, organization_id=who.organization.id, sandbox=who.sandbox)
-    response = Response(status=204)
-    del response.headers["Content-Type"]
-    return response
+    return envelope.nothing()

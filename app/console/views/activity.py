@@ -4,10 +4,12 @@ from typing import Any
 
 from flask import render_template, request, url_for
 
+from app.actions import log as actions
 from app.console.blueprints import LIVE, SANDBOX, current_member, pages
-from app.members import actions
-from app.members.actions import Action
 from app.members.members import ADMIN, VIEWER
+from app.pages import action_pages
+from app.pages.action_pages import ActionRow
+from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.values.ids import require_id
 from app.values.texts import with_name
@@ -20,16 +22,20 @@ def activity() -> str:
     before = request.args.get("before", type=int)
     if before is not None:
         require_id("action", before)
+    filters = Filters(organization_id=current_member().organization_id, sandbox=False)
     with transaction() as connection:
-        rows = actions.find_page(connection, current_member().organization_id, before=before, limit=_ROWS + 1)
-    shown = [(action, _who(action), sentence_of(action), _path_of(action)) for action in rows[:_ROWS]]
-    older = rows[_ROWS - 1].id if len(rows) > _ROWS else None
+        start = None if before is None else action_pages.position_before(connection, before)
+        page = action_pages.page(connection, filters, start=start, limit=_ROWS)
+    shown = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]
+    older = None if page.next is None else page.rows[-1].id
     return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)
 
 
-def _who(action: Action) -> str:
+def _who(action: ActionRow) -> str:
     if action.member_name is not None:
         return action.member_name
+    if action.platform_key_id is not None:
+        return "A program of the service"
     return "Somebody" if action.action == actions.WRONG_PASSWORD else "An operator of the service"
 
 
@@ -43,22 +49,34 @@ _SENTENCES = {
     actions.ZONE_CHOSEN: "Chose the time zone {detail}",
     actions.PASSWORD_CHOSEN: "Chose a password",
     actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
-    actions.KEY_MADE: "Made {key} key {id}{named}",
+    actions.KEY_MADE: "Made {key} key {id}{named}{more}",
     actions.KEY_REVOKED: "Revoked key {id}{named}",
     actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
     actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     actions.SENT: "Sent {mode} batch {id}{more}",
     actions.MOVED: "Moved {mode} batch {id}{more}",
     actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
+    actions.APPROVED: "Approved {mode} batch {id}{more}",
+    actions.REJECTED: "Rejected {mode} batch {id}{more}",
     actions.REVERSED: "Took points back by {mode} reversal {id}{more}",
     actions.EXTENDED: "Held {mode} transaction {id} for longer{more}",
+    actions.REFILLED: "Refilled the {mode} balance{more} points",
+    actions.ORGANIZATION_MADE: "Made the organization",
+    actions.ORGANIZATION_CHANGED: "Changed the organization{more}",
+    actions.ORGANIZATION_SUSPENDED: "Suspended the organization",
+    actions.ORGANIZATION_RESUMED: "Resumed the organization",
+    actions.ORGANIZATION_DISABLED: "Disabled the organization",
+    actions.ORGANIZATION_ENABLED: "Enabled the organization",
 }
 
 
 # The page of what an action has changed, the name of its id there, and the lowest role that sees it. Members and
 # webhooks may be gone, so their lists are the pages.
 _PAGES: dict[str, tuple[str, str | None, str]] = {
-    **dict.fromkeys((actions.SENT, actions.MOVED, actions.CANCELLED), ("console.show_batch", "batch_id", VIEWER)),
+    **dict.fromkeys(
+        (actions.SENT, actions.MOVED, actions.CANCELLED, actions.APPROVED, actions.REJECTED),
+        ("console.show_batch", "batch_id", VIEWER),
+    ),
     actions.REVERSED: ("console.show_reversal", "reversal_id", VIEWER),
     **dict.fromkeys(
         (actions.MEMBER_ADDED, actions.MEMBER_REMOVED, actions.ROLE_CHANGED, actions.LINK_MADE, actions.SESSIONS_ENDED),
@@ -69,7 +87,7 @@ _PAGES: dict[str, tuple[str, str | None, str]] = {
 }
 
 
-def _path_of(action: Action) -> str | None:
+def _path_of(action: ActionRow) -> str | None:
     """Return the path of the page of what was changed, in its mode; None if there is none for this member."""
     endpoint, id_name, role = _PAGES.get(action.action, ("", None, VIEWER))
     if not endpoint or not current_member().may(role):
@@ -80,7 +98,7 @@ def _path_of(action: Action) -> str | None:
     return url_for(endpoint, **values)
 
 
-def sentence_of(action: Action) -> str:
+def sentence_of(action: ActionRow) -> str:
     """Return a sentence about an action, with its ids and names."""
     mode = {None: "", True: "sandbox", False: "live"}[action.sandbox]
     return _SENTENCES.get(action.action, action.action).format(

@@ -8,16 +8,18 @@ from sqlalchemy import Connection
 from app.api_keys import Caller
 from app.batches import payloads, schedule
 from app.batches import read as batches
-from app.batches.read import ISSUED, SCHEDULED, BatchRow
+from app.batches.approval import ANSWERED_WITHIN
+from app.batches.read import AWAITING_APPROVAL, ISSUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
-from app.console import files, found_files, outcomes
+from app.console import files, outcomes
 from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
+from app.console.found_files import found_file
 from app.console.list_queries import asked_of, is_searched
 from app.console.search_forms import BatchSearch
 from app.console.slow_work import searches
-from app.errors import InvalidRequest, NotFound
+from app.errors import NotFound
 from app.members import members
 from app.pages import batch_pages
 from app.pages.filters import Page
@@ -58,12 +60,7 @@ def list_batches() -> str:
 
 @pages.get("/batches.csv")
 def batches_file() -> Response:
-    with transaction() as connection:
-        form = BatchSearch(request.args, [])
-        asked = asked_of("batches", calling_member(connection), form)
-    if form.errors:
-        raise InvalidRequest(form.errors)
-    return found_files.of_batches(asked.filters)
+    return found_file("batches", BatchSearch(request.args, []))
 
 
 @pages.get("/batches/<int:batch_id>")
@@ -74,7 +71,7 @@ def show_batch(batch_id: int) -> str:
         batch = get_batch(connection, who, batch_id)
         rows = batches.transactions_between(connection, batch.id, first, at_most=TRANSACTIONS_SHOWN)
         sums = sums_of(connection, [batch.id])
-        points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
+        points = schedule.points_of(connection, batch.id) if batch.status in (AWAITING_APPROVAL, SCHEDULED) else None
         scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
@@ -84,6 +81,7 @@ def show_batch(batch_id: int) -> str:
         "console/batch.html",
         batch=batch,
         points=points,
+        answer_by=batch.created_at + ANSWERED_WITHIN,
         sums=sums,
         reversals=reversed_by,
         authors=authors,

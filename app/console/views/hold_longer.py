@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from app.actions import log as actions
 from app.batches import payloads
 from app.batches.read import HELD
 from app.console.blueprints import current_zone, needs, pages
@@ -12,7 +13,6 @@ from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
 from app.errors import CannotExtend, InvalidRequest
 from app.ledger.extend import extend
-from app.members import actions
 from app.members.members import SENDER
 from app.pages import transaction_pages
 from app.postgres.database import transaction

@@ -5,12 +5,11 @@ from werkzeug.wrappers import Response
 
 from app import api_keys
 from app.console.blueprints import LIVE, current_member, needs, pages
-from app.console.caller import record_action
+from app.console.caller import signed_in
 from app.console.faults import in_words
 from app.console.forms import KeyForm, say_beside
 from app.console.one_effect import change
 from app.errors import Refused
-from app.members import actions
 from app.members.members import ADMIN
 from app.postgres.database import transaction
 from app.values.texts import with_name
@@ -29,29 +28,30 @@ def keys() -> str:
 def make_key() -> str | tuple[str, int]:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     form = KeyForm()
-    if not form.validate():
+    bounds = form.bounds() if form.validate() else None
+    if bounds is None:
         return _page(form), 400
     sandbox, name = form.mode.data != LIVE, form.name.data or None
     try:
         with change(shown_once=_LOST) as connection:
-            key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox, name=name)
-            record_action(connection, actions.KEY_MADE, key_id, sandbox=sandbox)
+            key_id, text = api_keys.create(
+                connection, current_member().organization_id, sandbox=sandbox, name=name, bounds=bounds
+            )
     except Refused as error:
         say_beside(form.name, in_words(error.sentence, "name", form.name.label.text))
         return _page(form), 400
     kind = "Development" if sandbox else "Live"
-    return render_template("console/key_made.html", key=text, title=with_name(f"{kind} key {key_id}", name))
+    title = with_name(f"{kind} key {key_id}", name)
+    return render_template("console/key_made.html", key=text, title=title, bounds=bounds.in_words())
 
 
 @pages.post("/keys/<int:key_id>/revoke")
 @needs(ADMIN)
 def revoke_key(key_id: int) -> Response:
     organization_id = current_member().organization_id
-    with transaction() as connection:
+    with transaction(by=signed_in()) as connection:
         _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
-        if is_news:
-            record_action(connection, actions.KEY_REVOKED, key_id)
     flash(f"{title} is revoked." if is_news else f"{title} was already revoked.")
     return redirect(url_for("console.keys"), 303)
 
@@ -59,4 +59,6 @@ def revoke_key(key_id: int) -> Response:
 def _page(form: KeyForm) -> str:
     with transaction() as connection:
         rows = api_keys.find_all(connection, current_member().organization_id)
-    return render_template("console/keys.html", keys=rows[::-1], form=form)
+    bounds = (form.scopes, form.expires_at, form.batch_limit, form.daily_limit)
+    bounds_open = any(field.data or field.errors for field in bounds)
+    return render_template("console/keys.html", keys=rows[::-1], form=form, bounds_open=bounds_open)

@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from app.actions import log as actions
 from app.batches import schedule
 from app.batches.read import SCHEDULED
 from app.console.blueprints import current_zone, needs, pages
@@ -12,7 +13,6 @@ from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
 from app.console.views.batches import get_batch
 from app.errors import BatchConflict, InvalidRequest, NotKnown
-from app.members import actions
 from app.members.members import SENDER
 from app.postgres.database import transaction
 from app.values.zones import ZONE_OF_ALL, moment_in

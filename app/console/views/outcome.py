@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches import read as batches
-from app.batches.read import QUEUED, SCHEDULED, BatchRow
+from app.batches.read import AWAITING_APPROVAL, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
 from app.console import files, outcomes
 from app.console.blueprints import pages
@@ -34,6 +34,7 @@ def outcome(token: str) -> AnyResponse | str:
         done=sum(row.recipient_count for row in rows if row.is_final),
         waiting=sum(row.status == QUEUED for row in rows),
         scheduled=[row for row in rows if row.status == SCHEDULED],
+        awaiting=sum(row.status == AWAITING_APPROVAL for row in rows),
         debited=sum(row.debited_count or 0 for row in rows),
         points=sum(row.debited_amount or 0 for row in rows),
         unpaid=sum(row.recipient_count - row.debited_count for row in rows if row.debited_count is not None),

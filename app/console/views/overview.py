@@ -9,15 +9,15 @@ from flask import render_template
 from sqlalchemy import Connection
 
 from app import organizations
-from app.batches import schedule
+from app.batches import approval, schedule
 from app.console import chart
 from app.console.blueprints import current_member, is_sandbox, pages
 from app.ledger import refill
-from app.ledger.issued import issued_by_day
 from app.members.members import names_of
 from app.pages import batch_pages
 from app.pages.filters import Filters
 from app.postgres.database import single_statement, transaction
+from app.statement.read import statement_of, today_of
 from app.uploads.listed import senders_since
 
 _BATCHES_SHOWN = 10
@@ -38,16 +38,18 @@ class Months(NamedTuple):
 @pages.get("")
 def overview() -> str:
     organization_id, sandbox = current_member().organization_id, is_sandbox()
-    today = datetime.now(UTC).date()
-    months_ago = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
-    first = min(months_ago, today - timedelta(days=_DAYS_SHOWN - 1))
     with single_statement() as connection:
+        today = today_of(connection, organization_id, sandbox=sandbox)
+        months_ago = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
+        first = min(months_ago, today - timedelta(days=_DAYS_SHOWN - 1))
         organization = organizations.get(connection, organization_id, sandbox=sandbox)
         scheduled = schedule.scheduled_of(connection, organization_id, sandbox=sandbox)
+        awaiting = approval.count_awaiting(connection, organization_id, sandbox=sandbox)
         held = organizations.held_of(connection, organization_id, sandbox=sandbox)
         options = organizations.find_options(connection, [organization_id])[organization_id]
         refills = refill.latest(connection, organization_id, sandbox=sandbox, at_most=_REFILLS_SHOWN)
-        by_day = issued_by_day(connection, organization_id, sandbox=sandbox, first=first, last=today)
+        lines = statement_of(connection, organization_id, sandbox=sandbox, first=first, last=today).days
+        by_day = {day: line.debited for day, line in lines.items()}
         months = _months(by_day, today)
         senders = _senders(connection, organization_id, months, sandbox=sandbox)
     # A page needs its own transaction, because it changes PostgreSQL's planner settings there.
@@ -63,6 +65,7 @@ def overview() -> str:
         low_balance=None if sandbox else options.low_balance,
         lasts_days=organization.balance * _DAYS_SHOWN // issued if issued > 0 else None,
         scheduled=scheduled,
+        awaiting=awaiting,
         batches=late.rows,
         held=held,
         months=months,

@@ -1,10 +1,11 @@
-"""*Reversals*: the list, and one reversal with what it took."""
+"""*Reversals*: the list, also as a file, and one reversal with what it took."""
 
-from flask import render_template, request
+from flask import Response, render_template, request
 
 from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
+from app.console.found_files import found_file
 from app.console.list_queries import asked_of
 from app.console.search_forms import ReversalSearch
 from app.pages import reversal_pages
@@ -36,6 +37,11 @@ def list_reversals() -> str:
         next_cursor=next_cursor("reversals", asked, page),
         asked=request.args,
     )
+
+
+@pages.get("/reversals.csv")
+def reversals_file() -> Response:
+    return found_file("reversals", ReversalSearch(request.args))
 
 
 @pages.get("/reversals/<int:reversal_id>")

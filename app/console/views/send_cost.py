@@ -78,10 +78,11 @@ def issue(token: str) -> Page:
         if not is_locked_out(error):
             raise
         return _with_cost("console/confirm.html", token, refusal=_BUSY)
-    if accepted and accepted[-1].status == QUEUED:
+    queued = [one.batch_id for one in accepted or () if one.status == QUEUED]
+    if queued:
         assert upload.recipients is not None, "what is sent is checked"
-        current_record().batch_id = accepted[-1].batch_id
-        drains.ask(Job(upload.organization_id, accepted[-1].batch_id, upload.recipients, current_record().trace_id))
+        current_record().batch_id = queued[-1]
+        drains.ask(Job(upload.organization_id, queued[-1], upload.recipients, current_record().trace_id))
     return redirect(url_for("console.outcome", token=token), 303)
 
 

@@ -8,17 +8,17 @@ from sqlalchemy import Connection
 from werkzeug.exceptions import NotFound as PageNotFound
 from werkzeug.wrappers import Response as AnyResponse
 
+from app.actions import log as actions
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import BatchRow, TransactionRow
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import calling_member, record_action
-from app.console.forms import say_of_form, say_why
+from app.console.forms import amount_of, say_of_form, say_why
 from app.console.one_effect import form_id
-from app.console.send_forms import TakeBackForm, amount_of
+from app.console.send_forms import TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
-from app.members import actions
 from app.members.members import SENDER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record

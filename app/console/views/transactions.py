@@ -6,13 +6,12 @@ from wtforms import Form
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.read import HELD
-from app.console import found_files
 from app.console.blueprints import pages
 from app.console.caller import calling_member
+from app.console.found_files import found_file
 from app.console.list_queries import asked_of, is_searched
 from app.console.search_forms import HeldSearch, TransactionSearch
 from app.console.slow_work import searches
-from app.errors import InvalidRequest
 from app.members import members
 from app.pages import transaction_pages
 from app.pages.far import Totals
@@ -38,12 +37,12 @@ def held() -> str:
 
 @pages.get("/transactions.csv")
 def transactions_file() -> Response:
-    return _file(TransactionSearch(request.args, []), {})
+    return found_file("transactions", TransactionSearch(request.args, []))
 
 
 @pages.get("/held.csv")
 def held_file() -> Response:
-    return _file(HeldSearch(request.args), {"state": HELD})
+    return found_file("transactions", HeldSearch(request.args), {"state": HELD})
 
 
 def _listed(template: str, who: Caller, form: Form, fixed: dict[str, str]) -> str:
@@ -69,11 +68,3 @@ def _listed(template: str, who: Caller, form: Form, fixed: dict[str, str]) -> st
 def _page(asked: PageRequest) -> Page[transaction_pages.Row]:
     with transaction() as connection:
         return transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
-
-
-def _file(form: Form, fixed: dict[str, str]) -> Response:
-    with transaction() as connection:
-        asked = asked_of("transactions", calling_member(connection), form, fixed)
-    if form.errors:
-        raise InvalidRequest(form.errors)
-    return found_files.of_transactions(asked.filters)

@@ -8,14 +8,13 @@ from flask import flash, redirect, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
+from app.actions import log as member_actions
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
-from app.console.forms import ReplayForm, say_beside, say_why
+from app.console.forms import ReplayForm, amount_of, say_beside, say_why
 from app.console.one_effect import use
-from app.console.send_forms import amount_of
 from app.console.views.webhooks import SHOWN_ONCE, secret_page, to_webhook, webhook_page
 from app.errors import InvalidRequest, WebhookConflict
-from app.members import actions as member_actions
 from app.members.members import ADMIN
 from app.settings import INT64_MAX
 from app.webhooks import actions

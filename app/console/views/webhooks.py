@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
+from app.actions import log as actions
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
 from app.console.forms import ReplayForm, WebhookForm, say_why
@@ -13,7 +14,6 @@ from app.console.one_effect import FormUsed, change
 from app.errors import Faults, InvalidRequest, PointsError
 from app.events.log import PATTERNS
 from app.events.read import state_of
-from app.members import actions
 from app.members.members import ADMIN
 from app.pages import delivery_pages
 from app.pages.filters import Filters

@@ -18,6 +18,13 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.platform_results import (
+    Action,
+    ActionAuthor,
+    ActionOrganization,
+    Entry,
+    IssuingOrganization,
+    Key,
+    NewKey,
     NewMember,
     PlatformOrganization,
     PlatformUser,
@@ -28,6 +35,7 @@ from points_client.request_results import Request
 from points_client.requests import Item
 from points_client.results import (
     AlikeBatch,
+    Approval,
     Batch,
     Claimed,
     Counts,
@@ -42,10 +50,15 @@ from points_client.results import (
 )
 from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
 from points_client.signatures import verify_webhook
+from points_client.statement_results import Statement, StatementDay, StatementTotal
 
 __all__ = [
     "RETRIED",
+    "Action",
+    "ActionAuthor",
+    "ActionOrganization",
     "AlikeBatch",
+    "Approval",
     "AsyncConsumer",
     "AsyncPlatformPoints",
     "AsyncPoints",
@@ -55,11 +68,15 @@ __all__ = [
     "Counts",
     "DeliveredEvent",
     "Delivery",
+    "Entry",
     "Event",
     "EventPage",
     "Invalid",
     "InvalidSignature",
+    "IssuingOrganization",
     "Item",
+    "Key",
+    "NewKey",
     "NewMember",
     "NoAnswer",
     "NotAccepted",
@@ -82,6 +99,9 @@ __all__ = [
     "Scheduled",
     "Sent",
     "SentBefore",
+    "Statement",
+    "StatementDay",
+    "StatementTotal",
     "Transaction",
     "User",
     "Verified",

@@ -47,11 +47,14 @@ class InvalidSignature(Invalid):
 
 
 class NotAuthorized(PointsError):
-    """The key is missing, malformed, unknown or revoked (401)."""
+    """The key is missing, malformed, unknown, expired or revoked (401)."""
 
 
 class Refused(PointsError):
-    """The call was understood but not done (403, 404, 409): the sentences say why."""
+    """The call was understood but not done (403, 404, 409): the sentences say why.
+
+    Among them are the bounds of the key: `insufficient_scope`, and `key_limit` for a batch of too many points.
+    """
 
 
 class NoAnswer(PointsError):

@@ -12,7 +12,9 @@ from points_client.reading import read
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """Something that happened, in the order of `sequence`: 1, 2, 3 … of an organization and mode, without gaps.
+    """Something that happened, in the order of `sequence`: 1, 2, 3 … without gaps, of an organization and mode.
+
+    Or of the platform: then `organization` is empty, and `data` alone says what it is about.
 
     `id` is stable. `data` is what it is about, as JSON. In `batch.issued`, `data["batch"]` is as in the list.
     `document` is the whole event as it came, including fields that this class does not know.
@@ -113,4 +115,5 @@ def read_event(document: Mapping[str, Any]) -> Event:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not an event.
     """
-    return read(Event, {**document, "document": document})
+    organization = {} if document["organization"] is None else document["organization"]
+    return read(Event, {**document, "organization": organization, "document": document})

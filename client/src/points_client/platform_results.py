@@ -1,10 +1,10 @@
-"""What the service answers to the platform: users, organizations and refills.
+"""What the service answers to the platform: users, organizations, their refills and keys, and actions.
 
 Points are whole, moments in UTC. Fields that a newer service adds are ignored.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -40,8 +40,33 @@ class RegisteredUser:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class IssuingOrganization:
+    """The organization whose points an entry tells of."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """What made a balance: a `credit`, or what a `reversal` took back of one, its `amount` below 0."""
+
+    type: str
+    amount: int
+    transaction_id: int
+    organization: IssuingOrganization
+    created_at: datetime
+    reversal_id: int | None = None
+    label: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlatformOrganization:
-    """An organization in both modes. `held_days` None: for ever; `low_balance` None: no event says so."""
+    """An organization in both modes. `held_days` None: for ever; `low_balance` None: no event says so.
+
+    Sends of more points than `approval_above` (None: none) await an approval: the console's, or `approval_of` `all`.
+    """
 
     id: int
     name: str
@@ -54,6 +79,8 @@ class PlatformOrganization:
     created_at: datetime
     held_days: int | None = None
     low_balance: int | None = None
+    approval_above: int | None = None
+    approval_of: str = "console"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +96,39 @@ class Refill:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NewKey:
+    """A key of an organization. `key` is shown when it is made, and never again."""
+
+    id: int
+    key: str = field(repr=False)
+    organization_id: int
+    sandbox: bool
+    name: str | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """A key of an organization, by its first characters. `revoked_at` None: it is good."""
+
+    id: int
+    organization_id: int
+    sandbox: bool
+    start: str
+    created_at: datetime
+    name: str | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NewMember:
     """A member for the console, with the link to choose a password: good once, for 24 hours."""
 
@@ -78,6 +138,37 @@ class NewMember:
     last_name: str
     role: str
     link: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionAuthor:
+    """Who did something: `type` is `member`, `platform_key` or `operator`. An operator has no id."""
+
+    type: str
+    name: str
+    id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionOrganization:
+    """The organization that an action concerns."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action:
+    """Who did what, when. `by` None: somebody unknown; `subject_id` is the id of what was made or changed."""
+
+    id: int
+    created_at: datetime
+    action: str
+    by: ActionAuthor | None = None
+    organization: ActionOrganization | None = None
+    subject_id: int | None = None
+    sandbox: bool | None = None
+    detail: str | None = None
 
 
 def read_user(answer: Answer) -> PlatformUser:

@@ -4,7 +4,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache, partial
 from typing import Any, TypeVar, cast
 
@@ -33,8 +33,9 @@ def _converter(hint: Any) -> _Convert:
     if isinstance(hint, types.UnionType):  # `X | None`.
         [inner] = [_converter(one) for one in typing.get_args(hint) if one is not type(None)]
         return lambda value: None if value is None else inner(value)
-    if hint is datetime:
-        return datetime.fromisoformat
+    if hint in (date, datetime):
+        parse: _Convert = hint.fromisoformat
+        return parse
     if dataclasses.is_dataclass(hint):
         return partial(read, cast(Any, hint))
     origin = typing.get_origin(hint)

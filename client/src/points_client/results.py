@@ -82,8 +82,9 @@ class Sent:
     """The outcome of a send.
 
     If `status` is `issued`, all fields are filled. If it is `queued` (the wait ran out; the send is accepted and will
-    be issued once) or `scheduled`, `transactions` is empty, and `amount` and `current_balance` are None. `amount` is
-    the sum of the debited points. `replayed`: the batch was issued before this call was made.
+    be issued once), `scheduled` or `awaiting_approval` (it may be rejected), `transactions` is empty, and `amount` and
+    `current_balance` are None. `amount` is the sum of the debited points. `replayed`: the batch was issued before this
+    call was made.
     """
 
     batch_id: int
@@ -123,11 +124,24 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Approval:
+    """Who approved or rejected a batch, and when. Rejected, `reason` says why.
+
+    `by` is a member, `api_key_id` a key. Both are None if it was rejected because nobody answered in time.
+    """
+
+    at: datetime
+    by: User | None = None
+    api_key_id: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Batch:
     """A batch as it is now. Until it is issued, and in a list, `transactions` is None.
 
-    `status`: `scheduled`, `queued`, `issued`, `refused` (then `refusal` says why), `cancelled`. `final`: it will not
-    change.
+    `status`: `awaiting_approval`, `scheduled`, `queued`, `issued`, `refused` (then `refusal` says why), `cancelled`,
+    `rejected` (then `approval` says why). `final`: it will not change.
     """
 
     batch_id: int
@@ -140,6 +154,7 @@ class Batch:
     idempotency_key: str | None = None
     api_key_id: int | None = None
     sender: User | None = None
+    approval: Approval | None = None
     counts: Counts | None = None
     send_at: datetime | None = None
     issued_at: datetime | None = None

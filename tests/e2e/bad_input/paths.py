@@ -119,6 +119,7 @@ _METHODS_OF = {
     b"/v1/webhooks/1/replay": "POST",
     b"/v1/webhooks/1/skip": "POST",
     b"/v1/webhooks/1/deliveries": "GET",
+    b"/v1/statement": "GET",
     b"/v1/sandbox/reset": "POST",
     b"/healthz": "GET",
     b"/readyz": "GET",

@@ -79,6 +79,11 @@ _FAULTS_OF_EVENTS = [
     for value in values
 ]
 
+_FAULTS_OF_STATEMENT = [
+    raw(f"statement from={value}"[:61], get(b"/v1/statement?from=%b&to=2026-01-31" % value.encode()), 400, "from")
+    for value in ("", CANARY, "2026-02-30", "2026-1-1", "20260101", "2026-01-01T00:00:00Z", "%00", "%ff", "9" * 400)
+]
+
 _FAULTS_OF_TRANSACTIONS = [
     raw(f"transactions {name}={value}", get(b"%b?%b=%b" % (TRANSACTIONS, name.encode(), value.encode())), 400, name)
     for name, values in _BAD_OF_TRANSACTIONS.items()
@@ -136,6 +141,7 @@ CASES: list[RawCase] = [
     *_FAULTS_OF_TRANSACTIONS,
     *_FAULTS_OF_BATCHES,
     *_FAULTS_OF_EVENTS,
+    *_FAULTS_OF_STATEMENT,
     *_TWICE,
     raw("everything at once", get(b"%b?%b" % (BATCHES, _ALL)), 400, *_BAD),
     *_UNKNOWN,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.platform import keys as platform_keys
 from tests.service.inside import Service
 
 _HERE = Path(__file__).parent
@@ -16,13 +17,26 @@ _FINISHED_IN_S = 400
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
 def test_schemathesis_finds_no_5xx_and_no_undocumented_answer(service: Service, tmp_path: Path) -> None:
     caller = service.organization(1_000_000_000_000, sandbox_balance=1_000_000_000_000)
+    _try_out(service, caller.development, tmp_path)
+
+
+@pytest.mark.timeout(_FINISHED_IN_S + 60)
+def test_schemathesis_finds_none_with_a_key_of_the_platform_either(service: Service, tmp_path: Path) -> None:
+    """The test above makes the calls of the platform too, with a key of the wrong kind."""
+    with service.connection() as connection:
+        _, key = platform_keys.create(connection, "Tests")
+    _try_out(service, key, tmp_path, "--include-path-regex", "^/v1/platform/", "--phases", "examples,coverage,fuzzing")
+
+
+def _try_out(service: Service, key: str, folder: Path, *more: str) -> None:
+    """Make all calls, or those that `more` chooses, with this key."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli"),
             *("--config-file", str(_HERE / "schemathesis.toml"), "run", f"{service.url}/openapi.json"),
-            *("--header", f"Authorization: Bearer {caller.development}", "--no-color"),
+            *("--header", f"Authorization: Bearer {key}", "--no-color", *more),
         ],
-        cwd=tmp_path,
+        cwd=folder,
         env=service.environment
         | {"SCHEMATHESIS_HOOKS": "tests.e2e.openapi.hooks", "PYTHONPATH": str(_HERE.parents[2])},
         capture_output=True,

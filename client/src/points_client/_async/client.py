@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from ssl import SSLContext
 from typing import Any
@@ -28,6 +28,7 @@ from points_client.requests import (
     AnyItem,
     Call,
     key_of,
+    query,
     reverse_body,
     send_body,
 )
@@ -42,6 +43,7 @@ from points_client.results import (
 )
 from points_client.reversal_results import Recoverable, Reversed
 from points_client.service_address import from_environment
+from points_client.statement_results import Statement, read_statement
 
 
 class AsyncPoints(AsyncConnected):
@@ -107,6 +109,16 @@ class AsyncPoints(AsyncConnected):
     async def organization(self) -> Organization:
         """Return the key's organization, with the balance of the key's mode and what is scheduled."""
         return await self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
+
+    async def statement(self, *, from_: date | str, to: date | str) -> Statement:
+        """Return what moved the balance of the key's mode, one row for each day in UTC, both ends included.
+
+        Raises:
+            Invalid: there are more than 366 days, `to` is after today, or `from_` after `to`.
+        """
+        asked = query(**{"from": from_, "to": to})
+        call = Call(method="GET", path="/v1/statement", query=asked)
+        return await self._caller.call(call, partial(read_statement, asked))
 
     async def reset_sandbox(self) -> Organization:
         """Put the balance of the sandbox back to its start value, and its clock to ours; return the organization.

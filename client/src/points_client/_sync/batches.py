@@ -65,11 +65,29 @@ class Batches:
         """Wait until a batch is final, at most `wait_s` seconds, and return it. Look at `final`."""
         return until_final(partial(self._look, batch_id), wait_s=wait_s)
 
-    def cancel(self, batch_id: int) -> Batch:
-        """Cancel a batch that is scheduled or queued. Cancelling it again does nothing.
+    def approve(self, batch_id: int) -> Batch:
+        """Approve a batch that awaits an approval: it is queued, or scheduled. Approving it again does nothing.
 
         Raises:
-            Refused: it is issued or refused already (409), or there is no such batch (404).
+            Refused: this key has sent it (403), it awaits no approval (409), or there is no such batch (404).
+            NoAnswer: it may be approved; approve it again.
+        """
+        return self._do("POST", batch_id, "approve", None)
+
+    def reject(self, batch_id: int, reason: str) -> Batch:
+        """Reject a batch that awaits an approval, for good. Rejecting it again does nothing.
+
+        Raises:
+            Refused: this key has sent it (403), it awaits no approval (409), or there is no such batch (404).
+            NoAnswer: it may be rejected; reject it again.
+        """
+        return self._do("POST", batch_id, "reject", {"reason": reason})
+
+    def cancel(self, batch_id: int) -> Batch:
+        """Cancel a batch that awaits an approval, is scheduled or queued. Cancelling it again does nothing.
+
+        Raises:
+            Refused: it is issued, refused or rejected already (409), or there is no such batch (404).
             NoAnswer: with the code `not_known`, it may still be issued. Cancel it again until it is known.
         """
         return self._do("POST", batch_id, "cancel", None)

@@ -1,4 +1,4 @@
-"""The log of events of an organization, in the key's mode."""
+"""A log of events: of an organization, in the key's mode; or of the platform."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ _WAIT_S = 25  # The longest time that the service holds a call.
 
 
 class Events:
-    """`points.events`."""
+    """`points.events` and `platform.events`."""
 
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
+    def __init__(self, caller: Caller, where: str = "/v1/events", *, rare: str = "ping") -> None:
+        self._caller, self._where, self._rare = caller, where, rare
 
     def list(
         self, *, after: int | None = None, types: Sequence[str] | None = None, page_size: int = 100
@@ -34,11 +34,14 @@ class Events:
             for event in page.events:
                 yield event
 
-    def last_sequence(self) -> int:
-        """Return the sequence of the last event. Follow after it to get only new events."""
+    def last_sequence(self, *, types: Sequence[str] | None = None) -> int:
+        """Return the sequence of the last event. Follow after it to get only new events.
+
+        A platform key that may not read all types must name here, as in each call, those that it may.
+        """
         looked_to = 0
         # With a rare type, each call looks through thousands of events.
-        for page in self.pages(types=("ping",), page_size=1000):
+        for page in self.pages(types=types or (self._rare,), page_size=1000):
             looked_to = page.last_sequence
         return looked_to
 
@@ -100,5 +103,5 @@ class Events:
         self, after: int | None, types: Sequence[str] | None, limit: int, wait_s: int, clock: Clock | None
     ) -> EventPage:
         asked = query(after=after, types=types_of(types), limit=limit, wait=wait_s or None)
-        call = Call(method="GET", path="/v1/events", query=asked)
+        call = Call(method="GET", path=self._where, query=asked)
         return self._caller.call(call, partial(read_page, after or 0), clock)

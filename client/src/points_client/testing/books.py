@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from threading import RLock
 from typing import Any
 
+from points_client.testing.accounts import Accounts, Refusal
 from points_client.testing.faults import items_of
 from points_client.testing.fields import key_of
 
@@ -16,66 +17,59 @@ DOMAIN = "sandbox.points.test"
 _INSUFFICIENT = f"insufficient@{DOMAIN}"
 
 
-class Refusal(Exception):
-    """A call that is refused, with the status, the code and the errors of the answer."""
-
-    def __init__(self, status: int, code: str | None, errors: dict[str, list[str]]) -> None:
-        super().__init__(str(errors))
-        self.status, self.code, self.errors = status, code, errors
-
-
 class Books:
-    """Points in memory, under one lock. A batch is stored as its JSON, and beside it the body of its send."""
+    """Points of one mode, under one lock. A batch is stored as its JSON, and beside it the body of its send."""
 
-    def __init__(self, balance: int, users: Iterable[str]) -> None:
-        self.balance, self.is_suspended = balance, False
+    def __init__(self, balance: int, users: Iterable[str], *, live: bool) -> None:
+        self.balance, self.is_suspended, self.live = balance, False, live
         self.ahead = timedelta()
         self.batches: dict[int, dict[str, Any]] = {}
         self._bodies: dict[int, Mapping[str, Any]] = {}
-        self._users = {key_of(email): _user(number, "First", "Last") for number, email in enumerate(users, start=1)}
-        self._own_users: dict[str, dict[str, Any]] = {}
         self._start, self._refilled, self._made_at = balance, balance, said(self.now())
+        self.refills = [(self._made_at, balance)]
+        self.accounts = Accounts(users, self._made_at)
         self._issued: dict[int, list[dict[str, Any]]] = {}
-        self._lock = RLock()
+        self.lock = RLock()
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
 
     def reset(self) -> None:
         """Put balance and clock back; users and batches stay."""
-        with self._lock:
+        with self.lock:
             self.issue_all()
-            if self.balance != self._start:
-                self.balance = self._refilled = self._start
             self.ahead = timedelta()
+            if self.balance != self._start:
+                self.refills.append((said(self.now()), self._start - self.balance))
+                self.balance = self._refilled = self._start
 
-    def register(self, email: str, first_name: str, last_name: str) -> tuple[int, dict[str, Any], dict[str, Any]]:
-        """Register a user and claim what is held; return the status, the user, and what was claimed.
-
-        Raises:
-            Refusal: the address is registered with other names.
-        """
-        with self._lock:
+    def claim(self, email: str) -> dict[str, Any]:
+        """Credit what is held for an address to who is paid there, and return what that was."""
+        with self.lock:
             self.issue_all()
-            known = self._own_users.get(key_of(email))
-            if known is not None:
-                if (known["first_name"], known["last_name"]) != (first_name, last_name):
-                    raise Refusal(409, "user_conflict", {"email": ["The email is that of a user with other names."]})
-                return 200, known, {"transactions": 0, "amount": 0}
-            user = _user(len(self._users) + len(self._own_users) + 1, first_name, last_name)
-            self._own_users[key_of(email)] = {**user, "email": email, "created_at": said(self.now())}
-            self._users[key_of(email)] = user
-            claimed = [
-                one
-                for one in self._rows("transactions")
-                if one["state"] == "held" and key_of(one["email"]) == key_of(email)
-            ]
+            user = self.accounts.paid_at(email)
+            held = [one for one in self._rows("transactions") if one["state"] == "held"]
+            claimed = [one for one in held if key_of(one["email"]) == key_of(email)]
             for one in claimed:
                 one |= {"recipient": user, "credited": True, "allocated": True, "state": "credited"}
                 counts = self.batches[one["id"] // 131_072]["counts"]
                 counts["credited"], counts["held"] = counts["credited"] + 1, counts["held"] - 1
-            amount = sum(one["amount"] for one in claimed)
-            return 201, self._own_users[key_of(email)], {"transactions": len(claimed), "amount": amount}
+            return {"transactions": len(claimed), "amount": sum(one["amount"] for one in claimed)}
+
+    def credited_to(self, user_id: int) -> int:
+        """Return the points that a user has."""
+        with self.lock:
+            self.issue_all()
+            credited = (one for one in self._rows("transactions") if one["credited"])
+            return sum(one["amount"] for one in credited if one["recipient"]["id"] == user_id)
+
+    def refill(self, amount: int) -> int:
+        """Put points into the balance, and return it."""
+        with self.lock:
+            self.issue_all()
+            self.refills.append((said(self.now()), amount))
+            self.balance = self._refilled = self.balance + amount
+            return self.balance
 
     def as_issued(self, batch: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the transactions of a batch as they were when it was issued."""
@@ -87,7 +81,7 @@ class Books:
 
     def verify(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return `data` and `additional_data` of the verify result."""
-        with self._lock:
+        with self.lock:
             items = items_of(body)
             code, sentence = _rehearsed(body) or self._suspension() or (None, None)
             amounts, paid = [item["amount"] for item in items], self._paid(items)
@@ -105,7 +99,7 @@ class Books:
         Raises:
             Refusal: the key was used with another body, or the organization is suspended.
         """
-        with self._lock:
+        with self.lock:
             _refuse(_rehearsed(body))
             for batch in self.batches.values():
                 if key is not None and batch["idempotency_key"] == key:
@@ -118,14 +112,15 @@ class Books:
             about = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None}
             about["created_at"] = said(self.now())
             about |= {"idempotency_key": key, "label": body.get("label") or None, "metadata": body.get("metadata")}
-            about |= {"api_key_id": 1, "sender": None, "counts": None, "send_at": None, "issued_at": None}
+            about |= {"api_key_id": 1, "sender": None, "approval": None, "counts": None}
+            about |= {"send_at": None, "issued_at": None}
             about |= {"transactions": None, "amount": None, "current_balance": None}
             self.batches[batch_id], self._bodies[batch_id] = about, body
             return about, False
 
     def issue(self, batch: dict[str, Any]) -> None:
         """Pay a batch in order, unless it is issued, up to the first recipient that the balance cannot pay."""
-        with self._lock:
+        with self.lock:
             if batch["status"] == "issued":
                 return
             body = self._bodies[batch["batch_id"]]
@@ -144,20 +139,20 @@ class Books:
 
     def sent(self, *, but_key: str | None) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Return the batches without that key, each with what it has paid, or is to pay if it is not issued yet."""
-        with self._lock:
+        with self.lock:
             others = [one for one in self.batches.values() if but_key is None or one["idempotency_key"] != but_key]
             rows = ((one, one["transactions"] or items_of(self._bodies[one["batch_id"]])) for one in others)
             return [(one, [row for row in paid if row.get("debited", True)]) for one, paid in rows]
 
     def issue_all(self) -> None:
         """Issue what is queued, in order."""
-        with self._lock:
+        with self.lock:
             for batch in self.batches.values():
                 self.issue(batch)
 
     def _transaction(self, batch_id: int, item: dict[str, Any], place: int, paid: int, now: str) -> dict[str, Any]:
         debited = place < paid
-        user = self._users.get(key_of(item["email"]))
+        user = self.accounts.paid_at(item["email"])
         credited = debited and user is not None
         self.balance -= item["amount"] if debited else 0
         state = ("credited" if credited else "held") if debited else "unpaid"
@@ -174,7 +169,7 @@ class Books:
             "reversed": 0,
             "held_until": None,
             "state": state,
-            "sandbox": True,
+            "sandbox": not self.live,
             "created_at": now,
         }
 
@@ -211,7 +206,7 @@ class Books:
         return [{field: value for field, value in row.items() if field != "transactions"} for row in rows]
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        with self._lock:
+        with self.lock:
             newest_first = [self.batches[batch_id] for batch_id in sorted(self.batches, reverse=True)]
             if name == "batches":
                 return newest_first
@@ -234,10 +229,6 @@ def _rehearsed(body: Mapping[str, Any]) -> tuple[str, str] | None:
 def _refuse(state: tuple[str, str] | None) -> None:
     if state is not None:
         raise Refusal(403, state[0], {"organization": [state[1]]})
-
-
-def _user(number: int, first_name: str, last_name: str) -> dict[str, Any]:
-    return {"id": number, "first_name": first_name, "last_name": last_name}
 
 
 def said(moment: datetime) -> str:

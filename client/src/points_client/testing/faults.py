@@ -1,6 +1,5 @@
 """The faults of a body, as the service finds them, word for word. What `FakePoints` cannot tell, it raises."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,12 +16,12 @@ from points_client.testing.fields import (
     text_fault,
     unknown,
 )
+from points_client.testing.people import reference_fault
 
 RECIPIENTS_MAX = 10_000
 FIELDS = ("recipients", "recipient", "items", "amount", "atomic", "label", "expect", "metadata")
 ITEM_FIELDS = ("email", "amount", "label", "reference")
 _OF_SEND = ("send_at", "hold_days")
-_REFERENCE = re.compile(r"[^\s\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]{1,128}")
 
 
 def items_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -144,18 +143,11 @@ def _check_items(body: Mapping[str, Any], faults: Faults) -> None:
 
 
 def _check_reference(reference: object, place: int, references: dict[str, int], faults: Faults) -> None:
-    if not is_given(reference):
-        return
-    if not isinstance(reference, str):
-        fault: str | None = f"must be a string, but is {kind_of(reference)}."
-    elif len(reference) > 128:
-        fault = f"must have at most 128 characters, but has {len(reference)}."
-    elif not _REFERENCE.fullmatch(reference):
-        fault = "must have visible characters only: no blanks and no control characters."
-    else:
-        first = references.setdefault(reference, place)
-        fault = None if first == place else f"is the same as items.{first}.reference."
-    _check(faults, f"items.{place}.reference", fault and f"The reference {fault}")
+    sentence = reference_fault("reference", reference)
+    if sentence is None and is_given(reference):
+        first = references.setdefault(str(reference), place)
+        sentence = None if first == place else f"The reference is the same as items.{first}.reference."
+    _check(faults, f"items.{place}.reference", sentence)
 
 
 def _check_email(item: Mapping[str, Any], place: int, addresses: dict[str, tuple[int, bool]], faults: Faults) -> None:

@@ -14,8 +14,10 @@ _KNOWN = {
     "transactions": (*_OF_BOTH, "reference", "state", "user"),
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
+    "users": ("limit", "cursor", "email", "external_id"),
+    "organizations": ("limit", "cursor"),
 }
-_STATUSES = ("scheduled", "queued", "issued", "refused", "cancelled")
+_STATUSES = ("awaiting_approval", "scheduled", "queued", "issued", "refused", "cancelled", "rejected")
 _STATES = ("credited", "held", "unpaid", "reversed", "returned")
 _CURSOR = re.compile(r"fake-([0-9]{1,9})")
 
@@ -81,14 +83,14 @@ def _is_like(row: Mapping[str, Any], field: str, value: str) -> bool:
     return bool(row[field] == (value.lower() == "true" if field in ("debited", "credited", "allocated") else value))
 
 
-_IS_LIKE = {"transactions": _is_like, "batches": _is_like, "requests": _is_like_call}
+_IS_LIKE = {"transactions": _is_like, "batches": _is_like, "requests": _is_like_call, "users": _is_like}
 
 
 def _fault_of(name: str, field: str, value: str) -> str | None:
     """Say what is wrong with a value; None when nothing is."""
     if name == "requests" and field == "status":
         rule = "must be a status such as 403, or 4xx for a hundred of them, but is"
-        return None if re.fullmatch(r"[2-5]([0-9]{2}|xx)", value) else f"{rule} {_shown(value)}."
+        return None if re.fullmatch(r"[2-5]([0-9]{2}|xx)", value) else f"{rule} {shown(value)}."
     return _fault(field, value)
 
 
@@ -98,18 +100,19 @@ def _fault(field: str, value: str) -> str | None:
         rule = "an integer from 1 to 1000" if field == "limit" else f"the id of a {noun}, an integer of at least 1"
         most = 1000 if field == "limit" else INT64_MAX
         is_right = re.fullmatch("[0-9]{1,19}", value) and 1 <= int(value) <= most
-        return None if is_right else f"must be {rule}, but is {_shown(value)}."
+        return None if is_right else f"must be {rule}, but is {shown(value)}."
     if field in ("debited", "credited", "allocated"):
-        return None if value.lower() in ("true", "false") else f"must be true or false, but is {_shown(value)}."
+        return None if value.lower() in ("true", "false") else f"must be true or false, but is {shown(value)}."
     words = {"status": _STATUSES, "state": _STATES}.get(field)
     if words is not None:
-        return None if value in words else f"must be one of {', '.join(words)}, but is {_shown(value)}."
+        return None if value in words else f"must be one of {', '.join(words)}, but is {shown(value)}."
     plain = {
         "cursor": _CURSOR,
         "email": re.compile(r"[a-zA-Z0-9.-]+@[a-zA-Z0-9.-]+"),
         "idempotency_key": re.compile(r"[!-~]{1,255}"),
         "label": re.compile(r"[^\0]{1,255}"),
         "reference": re.compile(r"[!-~]{1,128}"),
+        "external_id": re.compile(r"[!-~]{1,128}"),
         "request_id": re.compile(r"(?!.*pts_)[A-Za-z0-9._:/+=-]{1,128}"),
     }.get(field)
     if plain is not None and not plain.fullmatch(value):
@@ -117,7 +120,8 @@ def _fault(field: str, value: str) -> str | None:
     return None
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """Return a value as the service shows it in a sentence."""
     if len(text) > 40 or not text.isprintable():
         raise NotInFake("such a value")
     return f"“{text}”" if text else "empty"

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from points_client.testing.books import DOMAIN, Books, Refusal, said
-from points_client.testing.fields import Faults, NotInFake, address_fault, is_given, key_of, kind_of, text_fault
+from points_client.testing.accounts import Refusal
+from points_client.testing.books import DOMAIN, Books, said
+from points_client.testing.fields import Faults, NotInFake, is_given, key_of, kind_of
+from points_client.testing.people import OF_SANDBOX, person_in
 
 AHEAD_MAX = timedelta(days=731)
 
@@ -52,24 +54,11 @@ def register(books: Books, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]
     Raises:
         Refusal: a field is at fault, or the address is registered with other names.
     """
-    faults = Faults()
-    faults.add_unknown(body, ("email", "first_name", "last_name"))
-    email = body.get("email")
-    if not is_given(email):
-        faults.add("email", "The email field is required.")
-    elif not isinstance(email, str):
-        faults.add("email", f"The email must be a string with an e-mail address, but is {kind_of(email)}.")
-    elif (fault := address_fault(email)) is not None:
-        faults.add("email", f"The email {fault}")
-    for name in ("first_name", "last_name"):
-        value = body.get(name)
-        if not is_given(value):
-            if name == "first_name":
-                faults.add(name, "The first_name field is required.")
-        elif (sentence := text_fault(name, value, 255)) is not None:
-            faults.add(name, sentence)
-        elif name == "first_name" and not str(value).strip():
-            faults.add(name, "The first_name must not be blank.")
+    faults, values = person_in(body, OF_SANDBOX)
     if faults:
         raise Refusal(400, None, faults)
-    return books.register(str(email).strip(), body["first_name"].strip(), (body.get("last_name") or "").strip())
+    with books.lock:
+        books.issue_all()
+        user, is_new = books.accounts.add_to_sandbox(values, said(books.now()))
+        claimed = books.claim(values["email"]) if is_new else {"transactions": 0, "amount": 0}
+    return 201 if is_new else 200, user, claimed

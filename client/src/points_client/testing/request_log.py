@@ -18,12 +18,12 @@ class RequestLog:
         self._rows: list[dict[str, Any]] = []
         self._ids = 0
 
-    def note(self, request: httpx.Request, answer: httpx.Response) -> None:
-        """Note a call, and give its answer an id. An unknown key belongs to nobody, so its calls are in no list."""
+    def note(self, request: httpx.Request, answer: httpx.Response, *, is_listed: bool) -> None:
+        """Give the answer of a call an id, and note the call if it is listed: one with another key is in no list."""
         self._ids += 1
         request_id = request.headers.get("X-Request-Id", f"fake-{self._ids}")
         answer.headers["X-Request-Id"] = request_id
-        if answer.status_code != 401:
+        if is_listed:
             self._rows.append(_row(request, answer, request_id))
 
     def listed(self, is_asked_for: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:

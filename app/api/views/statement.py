@@ -1,0 +1,21 @@
+"""`GET /v1/statement`: what moved the balance of the key's mode on each day."""
+
+from flask import Blueprint, Response
+
+from app.api.answers import envelope
+from app.api.answers.sums import exact_sum
+from app.api.auth import caller
+from app.api.requests.query import parse_statement_request, query
+from app.postgres.database import single_statement
+from app.statement.read import statement_of
+
+blueprint = Blueprint("statement", __name__)
+
+
+@blueprint.get("/v1/statement")
+def show_statement() -> Response:
+    who = caller()
+    first, last = parse_statement_request(query())
+    with single_statement() as connection:
+        found = statement_of(connection, who.organization.id, sandbox=who.sandbox, first=first, last=last)
+    return envelope.success(found.payload(exact_sum))

@@ -1,0 +1,71 @@
+"""`points actions`: who did what, and when."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.cli.answer import Answer
+from app.cli.operator_command import operator_command
+from app.cli.options import ORGANIZATION_ID
+from app.errors import InvalidRequest, Refused
+from app.pages import action_pages
+from app.pages.action_pages import ActionRow
+from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.queries import parse_page_request
+from app.postgres.database import transaction
+
+if TYPE_CHECKING:
+    from app.cli.tables import Columns
+
+
+def _author(row: Mapping[str, Any]) -> str:
+    by = row["by"]
+    if by is None:
+        return "unknown"
+    which = f" {by['id']}" if by["id"] is not None else ""
+    return f"{by['type'].replace('_', ' ')}{which} ({by['name']})"
+
+
+def _organization(row: Mapping[str, Any]) -> str:
+    return "–" if row["organization"] is None else str(row["organization"]["id"])
+
+
+_COLUMNS: "Columns" = {
+    "ID": "id",
+    "When": "created_at",
+    "Who": _author,
+    "What": "action",
+    "Organization": _organization,
+    "Its ID": "subject_id",
+    "Sandbox": "sandbox",
+    "More": "detail",
+}
+
+
+@click.command()
+@click.option("--organization", type=ORGANIZATION_ID, help="Only what concerns the organization of this id.")
+@click.option(
+    "--by", help="Only by: member, platform_key or operator; or one of them, as member:7, platform_key:3, operator:ada."
+)
+@click.option("--created-from", metavar="TIME", help="At this time or later, such as 2026-01-31T00:00:00Z.")
+@click.option("--created-to", metavar="TIME", help="At this time or earlier.")
+@click.option("--limit", type=click.IntRange(1), default=LIMIT_DEFAULT, show_default=True, help="At most so many.")
+@operator_command
+def actions(limit: int, **filters: str | int | None) -> Answer:
+    """Show who did what, newest first: operators by commands, the platform's programs, and members in the console."""
+    query = {name: [str(value)] for name, value in filters.items() if value is not None}
+    try:
+        asked = parse_page_request("actions", query, None)
+    except InvalidRequest as error:
+        raise Refused(" ".join(sentence for sentences in error.faults.values() for sentence in sentences)) from None
+    rows: list[ActionRow] = []
+    start = asked.start
+    while len(rows) < limit:
+        with transaction() as connection:
+            page = action_pages.page(connection, asked.filters, start=start, limit=min(limit - len(rows), LIMIT_MAX))
+        rows += page.rows
+        start = page.next
+        if start is None:
+            break
+    return Answer([row.payload() for row in rows], columns=_COLUMNS)

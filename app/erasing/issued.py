@@ -1,0 +1,184 @@
+"""The addresses of an erased user in batches and transactions: found by index, rewritten one organization at a time.
+
+A transaction of the user, or of nobody, becomes `erased-<id>`, and so does the recipient in its batch. What another
+user was paid at the same address stays: it was theirs before, or is since.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from app.batches.read import DIGESTED
+from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
+from app.pages.addresses import ADDRESS_HASH, ID_RANGE
+from app.postgres.database import transaction
+from app.postgres.digests import digest
+from app.postgres.locks import lock_organization
+
+# Organizations that one statement searches, batches that it returns of each, and never issued ones that it looks at.
+_ORGANIZATIONS_MAX = 100
+_FOUND_MAX = 1_000
+_LOOKED_AT_MAX = 1_000
+
+# An organization, one of its batches, and the batch's recipients.
+_Found = tuple[int, int, int]
+
+
+def erase(user_id: int) -> None:
+    """Rewrite every batch and transaction that has an address of an erased user.
+
+    Another pass finds what was accepted or issued during the last one.
+    """
+    while _pass(user_id):
+        pass
+
+
+def _pass(user_id: int) -> int:
+    """Rewrite what is found, and return how many batches that were."""
+    rewritten = 0
+    for found in _never_issued(user_id):
+        rewritten += _rewrite(user_id, found)
+    after = 0
+    while True:
+        with transaction() as connection:
+            ids = list(connection.execute(_ORGANIZATIONS, {"after": after, "limit": _ORGANIZATIONS_MAX}).scalars())
+        if not ids:
+            return rewritten
+        of = {"user_id": user_id, "organization_ids": ids, "found_max": _FOUND_MAX}
+        for statement in (_WAITING, _ISSUED):
+            while found := _found(statement, of):
+                rewritten += _rewrite(user_id, found)
+        after = ids[-1]
+
+
+def _found(statement: Any, parameters: dict[str, Any]) -> list[_Found]:
+    with transaction() as connection:
+        return [tuple(row) for row in connection.execute(statement, parameters)]
+
+
+def _never_issued(user_id: int) -> Iterator[list[_Found]]:
+    """Yield the refused, cancelled and rejected batches that have an address, looking at a bounded number at a time."""
+    place = {"organization_id": 0, "id": 0}
+    while True:
+        with transaction() as connection:
+            rows: Sequence[Any] = connection.execute(
+                _NEVER_ISSUED, {"user_id": user_id, "looked_at_max": _LOOKED_AT_MAX, **place}
+            ).all()
+        if not rows:
+            return
+        yield [(row.organization_id, row.id, row.recipient_count) for row in rows if row.has_address]
+        place = {"organization_id": rows[-1].organization_id, "id": rows[-1].id}
+
+
+def _rewrite(user_id: int, found: Sequence[_Found]) -> int:
+    for organization_id, rows in groupby(sorted(found), key=itemgetter(0)):
+        for batch_ids in _parts(list(rows)):
+            with transaction() as connection:
+                # No drain, return or reversal of the organization works on these rows meanwhile.
+                lock_organization(connection, organization_id)
+                _rewrite_batches(connection, user_id, batch_ids)
+    return len(found)
+
+
+def _parts(rows: Sequence[_Found]) -> Iterator[list[int]]:
+    """Cut the batches of an organization into parts no larger than a drain's, so that its sends wait no longer."""
+    part: list[int] = []
+    recipients = 0
+    for _, batch_id, count in rows:
+        if part and (len(part) == BATCHES_MAX or recipients + count > RECIPIENTS_MAX):
+            yield part
+            part, recipients = [], 0
+        part.append(batch_id)
+        recipients += count
+    yield part
+
+
+def _rewrite_batches(connection: Connection, user_id: int, batch_ids: list[int]) -> None:
+    connection.execute(_REWRITE, {"user_id": user_id, "batch_ids": batch_ids})
+
+
+_ORGANIZATIONS = text("SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit")
+
+_KNOWN = "known AS MATERIALIZED (SELECT email_key, last_batch_id FROM former_addresses WHERE user_id = :user_id)"
+# A user of a sandbox who was erased with this one has the same address.
+_IS_THEIRS = """(t.user_id = :user_id OR (
+    k.last_batch_id >= t.batch_id
+    AND (t.user_id IS NULL
+         OR t.sandbox AND EXISTS (SELECT FROM users s WHERE s.id = t.user_id AND s.sandbox_of = t.organization_id
+                                                        AND s.erased_at IS NOT NULL))))"""
+
+# Each organization and mode has its own part of the index of addresses.
+_ISSUED = text(f"""
+    WITH {_KNOWN}, ranges AS MATERIALIZED (
+        SELECT ARRAY(SELECT CAST(generate_series(0, (SELECT coalesce(max(id), 0) FROM batches) >> 14) AS int)) AS ids
+    )
+    SELECT DISTINCT o.id, t.batch_id, b.recipient_count
+    FROM unnest(CAST(:organization_ids AS bigint[])) AS o (id)
+    CROSS JOIN (VALUES (false), (true)) AS m (sandbox)
+    CROSS JOIN known k
+    CROSS JOIN LATERAL (
+        SELECT t.batch_id FROM transactions t
+        WHERE {ID_RANGE} = ANY((SELECT ids FROM ranges)::int[])
+          AND {ADDRESS_HASH} = CAST(hashtextextended(k.email_key, o.id * 2 + m.sandbox::int) >> 32 AS int)
+          AND coalesce(t.email_key, t.email) = k.email_key AND t.organization_id = o.id AND t.sandbox = m.sandbox
+          AND {_IS_THEIRS}
+        LIMIT :found_max
+    ) t
+    CROSS JOIN LATERAL (SELECT recipient_count FROM batches WHERE id = t.batch_id LIMIT 1) b
+""")
+
+_HAS_ADDRESS = """EXISTS (SELECT FROM former_addresses k
+                          WHERE k.user_id = :user_id AND k.last_batch_id >= b.id
+                            AND k.email_key = ANY(coalesce(b.email_keys, b.emails)))"""
+_WAITING = text(f"""
+    SELECT organization_id, id, recipient_count FROM batches b
+    WHERE organization_id = ANY(:organization_ids) AND status = 'queued' AND {_HAS_ADDRESS}
+    UNION ALL
+    SELECT organization_id, id, recipient_count FROM batches b
+    WHERE organization_id = ANY(:organization_ids) AND status = 'scheduled' AND {_HAS_ADDRESS}
+    UNION ALL
+    SELECT organization_id, id, recipient_count FROM batches b
+    WHERE organization_id = ANY(:organization_ids) AND status = 'awaiting_approval' AND {_HAS_ADDRESS}
+    LIMIT :found_max
+""")
+_NEVER_ISSUED = text(f"""
+    SELECT organization_id, id, recipient_count, {_HAS_ADDRESS} AS has_address
+    FROM (SELECT * FROM batches
+          WHERE status IN ('refused', 'cancelled', 'rejected') AND (organization_id, id) > (:organization_id, :id)
+          ORDER BY organization_id, id LIMIT :looked_at_max) b
+    ORDER BY organization_id, id
+""")
+
+_NO_HASH = "CASE WHEN b.idempotency_hash IS NOT NULL THEN CAST('' AS bytea) END"
+_REWRITE = text(f"""
+    WITH {_KNOWN}, theirs AS MATERIALIZED (
+        SELECT t.batch_id, t.position, 'erased-' || coalesce(t.user_id, :user_id) AS name
+        FROM transactions t JOIN known k ON k.email_key = coalesce(t.email_key, t.email)
+        WHERE t.batch_id = ANY(:batch_ids) AND {_IS_THEIRS}
+        UNION ALL
+        SELECT b.id, r.place - 1, 'erased-' || CAST(:user_id AS bigint)
+        FROM batches b
+        CROSS JOIN LATERAL unnest(coalesce(b.email_keys, b.emails)) WITH ORDINALITY AS r (email_key, place)
+        JOIN known k ON k.email_key = r.email_key AND k.last_batch_id >= b.id
+        WHERE b.id = ANY(:batch_ids) AND b.status <> 'issued'
+    ), rewritten AS (
+        UPDATE transactions t SET email = x.name, email_key = NULL
+        FROM theirs x WHERE (t.batch_id, t.position) = (x.batch_id, x.position)
+    ), recipients AS (
+        SELECT b.id, array_agg(coalesce(x.name, r.email) ORDER BY r.place) AS emails,
+               array_agg(coalesce(x.name, r.email_key) ORDER BY r.place) AS email_keys
+        FROM batches b
+        CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
+                               AS r (email, email_key, place)
+        LEFT JOIN theirs x ON x.batch_id = b.id AND x.position = r.place - 1
+        WHERE b.id IN (SELECT batch_id FROM theirs)
+        GROUP BY b.id
+    )
+    UPDATE batches b
+    SET emails = r.emails, email_keys = nullif(r.email_keys, r.emails), idempotency_hash = {_NO_HASH},
+        digest = {digest(DIGESTED, "b", idempotency_hash=_NO_HASH)}
+    FROM recipients r WHERE b.id = r.id
+""")

@@ -1,0 +1,58 @@
+"""The months of statements."""
+
+import re
+from calendar import monthrange
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from app.errors import PointsError
+from app.values.texts import shown
+
+_FORM = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
+
+
+class NoSuchMonth(PointsError):
+    """A text names no month, or one that is not there yet."""
+
+    status = 400
+    field = "month"
+
+
+class Month(NamedTuple):
+    """A month that has begun, up to its last day or today.
+
+    `before` and `after` name its neighbours: those in which the organization was there, and which have begun.
+    """
+
+    first: date
+    last: date
+    before: str | None
+    after: str | None
+
+    @property
+    def name(self) -> str:
+        return _name(self.first)
+
+
+def month_of(text: str | None, today: date, *, began: date) -> Month:
+    """Return a month by its name, such as 2026-01; None: the present one. The organization `began` on that day.
+
+    Raises:
+        NoSuchMonth: there is no such month, or it has not begun.
+    """
+    found = _FORM.fullmatch(_name(today) if text is None else text)
+    year, month = (int(found[1]), int(found[2])) if found else (0, 0)
+    if year == 0 or date(year, month, 1) > today:
+        sentence = f"The month must be one up to {_name(today)}, but is {shown(text or '')}."
+        raise NoSuchMonth(sentence)
+    first, last = date(year, month, 1), date(year, month, monthrange(year, month)[1])
+    return Month(
+        first,
+        min(last, today),
+        before=None if first <= began else _name(first - timedelta(days=1)),
+        after=None if last >= today else _name(last + timedelta(days=1)),
+    )
+
+
+def _name(day: date) -> str:
+    return day.isoformat()[: len("2026-01")]

@@ -1,0 +1,135 @@
+"""The statement of an organization in one mode: one row for each day in UTC, each opening as the one before closed."""
+
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, text
+
+from app.errors import InvalidRequest
+from app.statement.moves import DAY_OF_MOMENT, MOVES, SUMS, begin_of
+
+DAYS_MAX = 366
+
+
+class Line(NamedTuple):
+    """A day, or all days together: opening + refilled - debited + reversed + returned = closing.
+
+    `reversed` was taken back by callers, `returned` was held too long. `unpaid` of the `transactions` were not debited.
+    """
+
+    opening_balance: int
+    refilled: int
+    debited: int
+    reversed: int
+    returned: int
+    closing_balance: int
+    batches: int
+    transactions: int
+    unpaid: int
+
+
+class Statement(NamedTuple):
+    """The days of a statement, in order, and their total."""
+
+    days: dict[date, Line]
+    total: Line
+
+    def payload(self, number: Callable[[int], Any] = int) -> dict[str, Any]:
+        """Return what callers see of it; `number` makes a figure ready for a JSON writer that knows 64 bits only."""
+
+        def figures(line: Line) -> dict[str, Any]:
+            return {name: number(figure) for name, figure in line._asdict().items()}
+
+        days = [{"date": day.isoformat(), **figures(line)} for day, line in self.days.items()]
+        return {"from": days[0]["date"], "to": days[-1]["date"], "days": days, "total": figures(self.total)}
+
+    def rows(self) -> list[tuple[str | int, ...]]:
+        """Return the days as rows below `HEADING`."""
+        return [(day.isoformat(), *line) for day, line in self.days.items()]
+
+
+# The columns of a statement as a file.
+HEADING = ("date", *Line._fields)
+
+
+def today_of(connection: Connection, organization_id: int, *, sandbox: bool) -> date:
+    """Return the present day in UTC, in the sandbox by its own clock."""
+    today: date = connection.execute(_TODAY, {"id": organization_id, "sandbox": sandbox}).scalar_one()
+    return today
+
+
+_TODAY = text("SELECT CAST(time_of(:id, :sandbox) AT TIME ZONE 'UTC' AS date)")
+
+
+def statement_of(connection: Connection, organization_id: int, *, sandbox: bool, first: date, last: date) -> Statement:
+    """Return the statement of an organization in one mode, from one day to another, both included.
+
+    Raises:
+        InvalidRequest: the days are too many, in the wrong order, or not there yet.
+    """
+    _require_period(first, last, today_of(connection, organization_id, sandbox=sandbox))
+    parameters = {"id": organization_id, "sandbox": sandbox, "first": first, "last": last}
+    sums = {row.day: row for row in connection.execute(_SUMS, parameters)}
+    closing = int(next(iter(sums.values())).balance) - _change(sums.pop(last + timedelta(days=1), None))
+    days: dict[date, Line] = {}
+    for number in range((last - first).days + 1):
+        day = last - timedelta(days=number)
+        days[day] = _line(sums.get(day), closing)
+        closing = days[day].opening_balance
+    in_order = dict(reversed(days.items()))
+    return Statement(in_order, _total(list(in_order.values())))
+
+
+def _require_period(first: date, last: date, today: date) -> None:
+    count = (last - first).days + 1
+    if last > today:
+        raise InvalidRequest({"to": [f"The to parameter must not be after today in UTC, {today}, but is {last}."]})
+    if count < 1:
+        sentence = f"The from parameter must not be after the to parameter, but {first} is after {last}."
+    elif count > DAYS_MAX:
+        sentence = f"The from and to parameters must span at most {DAYS_MAX} days, but {first} to {last} are {count}."
+    else:
+        return
+    raise InvalidRequest({"from": [sentence], "to": [sentence]})
+
+
+def _change(sums: Row[Any] | None) -> int:
+    """Return by how much a day has raised the balance."""
+    return 0 if sums is None else int(sums.refilled - sums.debited + sums.reversed + sums.returned)
+
+
+def _line(sums: Row[Any] | None, closing: int) -> Line:
+    counted: Mapping[str, int] = {name: 0 if sums is None else int(getattr(sums, name)) for name in SUMS}
+    return Line(opening_balance=closing - _change(sums), closing_balance=closing, **counted)
+
+
+def _total(lines: list[Line]) -> Line:
+    summed = {name: sum(getattr(line, name) for line in lines) for name in SUMS}
+    return Line(opening_balance=lines[0].opening_balance, closing_balance=lines[-1].closing_balance, **summed)
+
+
+# Counted days, and what is not counted yet, in one snapshot with the balance, from which the days are computed
+# backwards. All that is later than the last day is one row, of the day after it. If the last day is today, it is
+# today's: only a clock that was put back has stamped it, and today closes with the balance as it is.
+_SUMS = text(f"""
+    WITH organization AS MATERIALIZED (
+        SELECT CASE WHEN :sandbox THEN sandbox_balance ELSE balance END AS balance,
+               CASE WHEN :sandbox THEN sandbox_counted_until ELSE counted_until END AS counted_until,
+               CAST(time_of(id, :sandbox) AT TIME ZONE 'UTC' AS date) AS today
+        FROM organizations WHERE id = :id
+    ), sums AS (
+        SELECT day, {", ".join(SUMS)} FROM daily_sums
+        WHERE organization_id = :id AND sandbox = :sandbox AND day >= :first
+          AND {begin_of("day")} < (SELECT counted_until FROM organization)
+        UNION ALL
+        SELECT {DAY_OF_MOMENT}, {", ".join(SUMS)} FROM ({MOVES}) moves
+        WHERE organization_id = :id AND sandbox = :sandbox
+          AND moment >= (SELECT greatest(counted_until, {begin_of(":first")}) FROM organization)
+    )
+    SELECT balance,
+           CASE WHEN day <= :last OR today <= :last THEN least(day, :last) ELSE CAST(:last AS date) + 1 END AS day,
+           {", ".join(f"coalesce(sum({name}), 0) AS {name}" for name in SUMS)}
+    FROM organization LEFT JOIN sums ON true
+    GROUP BY 1, 2
+""")

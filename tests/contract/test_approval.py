@@ -1,0 +1,200 @@
+"""A second pair of eyes: a send above a limit is issued once another than its sender has approved it."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.calls import (
+    TIMESTAMP,
+    Key,
+    Organization,
+    address,
+    addresses,
+    nothing_changes,
+    organization,
+    refusal,
+    success,
+)
+from tests.contract.platform import platform
+from tests.deadline import until
+from tests.service.up import Service
+
+
+@pytest.fixture(scope="module")
+def careful(service: Service) -> Organization:
+    """Make an organization that approves what is of more than 100 points, of keys too."""
+    made = organization(service, 1_000, "--sandbox-balance", "1000")
+    made.command("approval", "--above", "100", "--of", "all")
+    return made
+
+
+@pytest.fixture(scope="module")
+def approver(careful: Organization) -> Key:
+    return careful.new_key()
+
+
+def _awaiting(key: Key, amount: int = 101, **more: Any) -> int:
+    """Send more than may go alone, and return the id of the batch."""
+    data = success(key.send({"recipient": address(), "amount": amount} | more), 202)
+    assert data["status"] == "awaiting_approval"
+    return int(data["batch_id"])
+
+
+def _approve(key: Key, batch_id: int) -> httpx.Response:
+    return key.call("POST", f"/v1/batches/{batch_id}/approve")
+
+
+def _reject(key: Key, batch_id: int, body: Any = None) -> httpx.Response:
+    return key.call("POST", f"/v1/batches/{batch_id}/reject", json={"reason": "Typo"} if body is None else body)
+
+
+def _told(key: Key, batch_id: int) -> list[tuple[str, str]]:
+    """Return the events of a batch, with its status in each."""
+    events = key.get("/v1/events", types="batch.*", limit=1_000).json()["data"]["events"]
+    batches = [(one["type"], one["data"]["batch"]) for one in events]
+    return [(kind, batch["status"]) for kind, batch in batches if batch["batch_id"] == batch_id]
+
+
+def _is(key: Key, batch_id: int, status: str) -> bool:
+    return bool(key.batch(batch_id)["status"] == status)
+
+
+def test_a_send_above_the_limit_waits_moves_nothing_and_is_issued_once_another_key_has_approved_it(
+    service: Service, careful: Organization, approver: Key
+) -> None:
+    sender, body = careful.live, {"recipients": addresses(3), "amount": 34, "label": "L"}
+    assert success(sender.send(body | {"amount": 33}), 201)["amount"] == 99
+    assert success(sender.send({"recipient": address(), "amount": 100}), 201)["amount"] == 100
+    before, key = sender.balance, uuid.uuid4().hex
+    answer = sender.send(body, Idempotency_Key=key, Prefer="wait=20")
+    batch_id = success(answer, 202)["batch_id"]
+    assert answer.json()["data"] == {"batch_id": batch_id, "status": "awaiting_approval"}
+    assert answer.headers["Location"] == f"/v1/batches/{batch_id}"
+    assert int(answer.headers["Retry-After"]) > 0
+    again = sender.send(body, Idempotency_Key=key)
+    assert success(again, 202) == answer.json()["data"]
+    refusal(sender.send(body | {"label": "M"}, Idempotency_Key=key), 422, "idempotency_key")
+    shown = sender.batch(batch_id)
+    assert (shown["final"], shown["approval"], shown["issued_at"], shown["transactions"]) == (False, None, None, None)
+    assert [one["batch_id"] for one in sender.listed("batches", status="awaiting_approval")] == [batch_id]
+    assert sender.get("/v1/organization").json()["additional_data"]["scheduled"]["batches"] == 0
+    with nothing_changes(sender):
+        for call in (_approve, _reject):
+            assert "sent" in refusal(call(sender, batch_id), 403, "batch")["batch"][0]
+        refusal(_approve(careful.development, batch_id), 404, "batch")
+        refusal(_approve(organization(service, 1).live, batch_id), 404, "batch")
+        refusal(approver.call("POST", "/v1/points/reverse", json={"batch": batch_id, "reason": "x"}), 409, "batch")
+    assert sender.balance == before
+    approved = success(_approve(approver, batch_id))
+    assert approved["approval"].keys() == {"by", "api_key_id", "at", "reason"}
+    assert (approved["approval"]["by"], approved["approval"]["reason"]) == (None, None)
+    assert approved["approval"]["api_key_id"] != approved["api_key_id"]
+    assert TIMESTAMP.match(approved["approval"]["at"])
+    until(lambda: sender.is_issued(batch_id))
+    assert sender.balance == before - 102
+    replay = sender.send(body, Idempotency_Key=key)
+    assert success(replay, 201)["amount"] == 102
+    assert replay.headers["Idempotency-Replayed"] == "true"
+    repeated = success(_approve(approver, batch_id))
+    assert (repeated["status"], repeated["approval"]) == ("issued", approved["approval"])
+    assert next(one for one in sender.listed("batches") if one["batch_id"] == batch_id)["approval"] is not None
+    assert "approved" in refusal(_reject(approver, batch_id), 409, "batch")["batch"][0]
+    until(lambda: len(_told(sender, batch_id)) == 3)
+    assert _told(sender, batch_id) == [
+        ("batch.awaiting_approval", "awaiting_approval"),
+        ("batch.approved", "queued"),
+        ("batch.issued", "issued"),
+    ]
+    service.command("audit")
+
+
+def test_what_is_rejected_is_final_and_has_moved_nothing(careful: Organization, approver: Key) -> None:
+    sender, before, key = careful.live, careful.live.balance, uuid.uuid4().hex
+    body = {"recipient": address(), "amount": 101}
+    batch_id = success(sender.send(body, Idempotency_Key=key), 202)["batch_id"]
+    for bad in ({}, {"reason": ""}, {"reason": "  "}, {"reason": 5}, {"reason": "x" * 256}, {"reason": None}):
+        refusal(_reject(approver, batch_id, bad), 400, "reason")
+    refusal(_reject(approver, batch_id, {"reason": "x", "why": "y"}), 400, "why")
+    refusal(approver.call("POST", f"/v1/batches/{batch_id}/approve", json={"reason": "x"}), 400, "reason")
+    rejected = success(_reject(approver, batch_id, {"reason": "The wrong list"}))
+    assert (rejected["status"], rejected["final"], rejected["transactions"]) == ("rejected", True, None)
+    assert rejected["approval"]["reason"] == "The wrong list"
+    assert success(_reject(approver, batch_id, {"reason": "Another"})) == rejected
+    for call in (_approve(approver, batch_id), sender.call("POST", f"/v1/batches/{batch_id}/cancel")):
+        refusal(call, 409, "batch")
+    refusal(sender.send(body, Idempotency_Key=key), 409, "batch")
+    refusal(approver.call("POST", "/v1/points/reverse", json={"batch": batch_id, "reason": "x"}), 409, "batch")
+    assert sender.balance == before
+    until(lambda: len(_told(sender, batch_id)) == 2)
+    assert _told(sender, batch_id)[1] == ("batch.rejected", "rejected")
+
+
+def test_what_awaits_an_approval_is_cancelled_like_what_is_queued(careful: Organization, approver: Key) -> None:
+    batch_id = _awaiting(careful.live)
+    assert success(careful.live.call("POST", f"/v1/batches/{batch_id}/cancel"))["status"] == "cancelled"
+    for call in (_approve(approver, batch_id), _reject(approver, batch_id)):
+        assert "cancelled" in refusal(call, 409, "batch")["batch"][0]
+    plain = careful.live.queue({"recipient": address(), "amount": 1})
+    refusal(_approve(approver, plain), 409, "batch")
+
+
+def test_approved_before_its_time_it_is_scheduled_and_can_then_be_moved(careful: Organization, approver: Key) -> None:
+    send_at = datetime.now(UTC) + timedelta(days=1)
+    batch_id = _awaiting(careful.live, send_at=send_at.isoformat())
+    later = {"send_at": (send_at + timedelta(days=1)).isoformat()}
+    refusal(careful.live.call("PATCH", f"/v1/batches/{batch_id}", json=later), 409, "batch")
+    assert success(_approve(approver, batch_id))["status"] == "scheduled"
+    assert careful.live.get("/v1/organization").json()["additional_data"]["scheduled"]["batches"] == 1
+    success(careful.live.call("PATCH", f"/v1/batches/{batch_id}", json=later))
+    assert success(careful.live.call("POST", f"/v1/batches/{batch_id}/cancel"))["approval"] is not None
+
+
+def test_what_nobody_answers_for_seven_days_is_rejected_by_itself(careful: Organization) -> None:
+    sandbox = careful.development
+    answered, waiting = _awaiting(sandbox), _awaiting(sandbox)
+    success(_reject(careful.new_key("--development"), answered))
+    now = datetime.now(UTC)
+    success(sandbox.call("POST", "/v1/sandbox/clock", json={"now": (now + timedelta(days=6.9)).isoformat()}))
+    assert _is(sandbox, waiting, "awaiting_approval")
+    success(sandbox.call("POST", "/v1/sandbox/clock", json={"now": (now + timedelta(days=7.1)).isoformat()}))
+    until(lambda: _is(sandbox, waiting, "rejected"), within_s=60)
+    shown = sandbox.batch(waiting)
+    assert (shown["final"], shown["approval"]["by"], shown["approval"]["api_key_id"]) == (True, None, None)
+    assert "7 days" in shown["approval"]["reason"]
+    assert sandbox.balance == 1_000
+
+
+def test_only_the_sends_of_members_await_it_unless_it_is_for_all_and_a_limit_can_be_unset(service: Service) -> None:
+    made, ours = organization(service, 1_000), platform(service)
+    path = f"/v1/platform/organizations/{made.id}"
+    assert success(ours.get(path)) | {"approval_above": None, "approval_of": "console"} == success(ours.get(path))
+    assert success(ours.call("PATCH", path, json={"approval_above": 0}))["approval_above"] == 0
+    success(made.live.send({"recipient": address(), "amount": 1}), 201)
+    assert success(ours.call("PATCH", path, json={"approval_of": "all"}))["approval_of"] == "all"
+    _awaiting(made.live, 1)
+    shown = service.json("organizations", "approval", str(made.id), "--above", "1")
+    assert (shown["approval_above"], shown["approval_of"]) == (1, "all")
+    success(made.live.send({"recipient": address(), "amount": 1}), 201)
+    assert service.json("organizations", "approval", str(made.id), "--above", "none")["approval_above"] is None
+    success(made.live.send({"recipient": address(), "amount": 500}), 201)
+    bad = {"approval_above": -1, "approval_of": "nobody"}
+    refusal(ours.call("PATCH", path, json=bad), 400, *bad)
+    refusal(ours.call("PATCH", path, json={"approval_of": None}), 400, "approval_of")
+    service.command("organizations", "approval", str(made.id), status=2)
+    service.command("organizations", "approval", "999999999", "--above", "1", status=1)
+
+
+def test_an_approval_outlives_the_worker_that_would_issue_the_batch(narrow: Service) -> None:
+    made = organization(narrow, 1_000)
+    made.command("approval", "--above", "0", "--of", "all")
+    batch_id = _awaiting(made.live)
+    other = made.new_key()
+    with narrow.paused("worker"):
+        assert success(_approve(other, batch_id))["status"] == "queued"
+        narrow.kill("worker")
+    until(lambda: made.live.is_issued(batch_id), within_s=60)
+    assert made.live.balance == 899
+    narrow.command("audit")

@@ -1,0 +1,173 @@
+"""Keys with scopes and an end: each makes the calls of its scopes and no other, until its end and not after."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.contract.calls import Key, Organization, address, nothing_changes, organization, refusal, success
+from tests.contract.reversing import reverse
+from tests.deadline import until
+from tests.service.up import Service
+
+_ONE = {"recipient": "ada@example.com", "amount": 1}
+_HOOK = "/v1/webhooks/1"
+_OF_HOOKS = ("ping", "rotate", "disable", "enable", "replay", "skip")
+# Each call of an organization, a body that it would at least read, and the scopes of which it needs one.
+_CALLS: list[tuple[str, str, Any, set[str]]] = [
+    *(("POST", f"/v1/points/{name}", _ONE, {"send"}) for name in ("verify", "send", "sent-before")),
+    ("PATCH", "/v1/batches/1", {"send_at": "2999-01-01T00:00:00Z"}, {"send"}),
+    ("POST", "/v1/batches/1/cancel", None, {"send"}),
+    ("POST", "/v1/transactions/1/extend", {"held_until": "2999-01-01T00:00:00Z"}, {"send"}),
+    ("POST", "/v1/points/reverse/verify", {"batch": 1, "reason": "x"}, {"reverse"}),
+    ("POST", "/v1/points/reverse", {"batch": 1, "reason": "x"}, {"reverse"}),
+    *(("GET", f"/v1/{name}", None, {"read"}) for name in ("batches", "transactions", "reversals", "events")),
+    ("GET", "/v1/requests", None, {"read"}),
+    ("GET", "/v1/transactions/1", None, {"read"}),
+    ("GET", "/v1/batches/1", None, {"read", "send"}),
+    ("GET", "/v1/reversals/1", None, {"read", "reverse"}),
+    ("GET", "/v1/organization", None, {"read", "send", "reverse", "webhooks", "approve"}),
+    ("POST", "/v1/webhooks", {}, {"webhooks"}),
+    ("GET", "/v1/webhooks", None, {"webhooks"}),
+    *((method, _HOOK, {} if method == "PATCH" else None, {"webhooks"}) for method in ("GET", "PATCH", "DELETE")),
+    *(("POST", f"{_HOOK}/{name}", None, {"webhooks"}) for name in _OF_HOOKS),
+    ("GET", f"{_HOOK}/deliveries", None, {"webhooks"}),
+    ("POST", "/v1/sandbox/reset", None, {"send"}),
+    *(("POST", f"/v1/sandbox/{name}", {}, {"send"}) for name in ("clock", "users")),
+]
+_SCOPES = ("read", "send", "reverse", "webhooks", "approve")
+
+
+@pytest.fixture(scope="module")
+def made(service: Service) -> Organization:
+    return organization(service, 1_000)
+
+
+@pytest.fixture(scope="module")
+def keys(made: Organization) -> dict[str, Key]:
+    with ThreadPoolExecutor(4) as pool:
+        return dict(zip(_SCOPES, pool.map(lambda scope: made.new_key("--scope", scope), _SCOPES), strict=True))
+
+
+def test_a_key_makes_the_calls_of_its_scope_and_no_other(made: Organization, keys: dict[str, Key]) -> None:
+    for scope, key in keys.items():
+        for method, path, body, needed in _CALLS:
+            answer = key.call(method, path, **({} if body is None else {"json": body}))
+            is_refused = answer.status_code == 403 and answer.json()["additional_data"]["code"] == "insufficient_scope"
+            assert is_refused is (scope not in needed), (scope, method, path, answer.text)
+            if is_refused:
+                [sentence] = refusal(answer, 403, "authorization")["authorization"]
+                assert needed <= set(re.findall("[a-z]+", sentence)), "it names what is missing"
+    described = made.service.call("GET", "/openapi.json").json()["paths"]
+    of_organizations = {
+        (method.upper(), path)
+        for path, methods in described.items()
+        for method in methods
+        if path.startswith("/v1/") and not path.startswith("/v1/platform/")
+    }
+    assert {(method, re.sub("/1(?=/|$)", "/{id}", path)) for method, path, *_ in _CALLS} == of_organizations
+
+
+def test_a_missing_scope_is_answered_before_any_fault_and_a_key_without_scopes_has_all(
+    made: Organization, keys: dict[str, Key]
+) -> None:
+    with nothing_changes(made.live):
+        for refused in ({"amount": 0}, {"amount": 1, "recipients": ["no"]}, {"recipients": [address()] * 3_000}):
+            for name in ("send", "verify"):
+                answer = keys["read"].call("POST", f"/v1/points/{name}", json=refused)
+                refusal(answer, 403, "authorization")
+                assert answer.json()["additional_data"]["code"] == "insufficient_scope"
+    both = made.new_key("--scope", "read", "--scope", "send")
+    success(both.send({"recipient": address(), "amount": 1}), 201)
+    success(both.get("/v1/transactions"))
+    for method, path, body, _ in _CALLS:
+        answer = made.live.call(method, path, **({} if body is None else {"json": body}))
+        assert answer.status_code != 403 or answer.json()["additional_data"]["code"] != "insufficient_scope"
+
+
+def test_who_may_send_or_reverse_and_not_read_sees_only_what_became_of_its_own_calls(
+    made: Organization, keys: dict[str, Key]
+) -> None:
+    sends, reverses, reads = (keys[scope] for scope in ("send", "reverse", "read"))
+    mine, others = (key.queue({"recipient": address(), "amount": 2}) for key in (sends, made.live))
+    until(lambda: made.live.is_issued(mine) and made.live.is_issued(others), every_s=0.1)
+    assert sends.batch(mine) == reads.batch(mine)
+    refusal(sends.get(f"/v1/batches/{others}"), 404, "batch")
+    reads.batch(others)
+    back, back_of_others = (
+        success(reverse(key, {"batch": batch}), 201)["reversal_id"]
+        for key, batch in ((reverses, mine), (made.live, others))
+    )
+    success(reverses.get(f"/v1/reversals/{back}"))
+    refusal(reverses.get(f"/v1/reversals/{back_of_others}"), 404, "reversal")
+    success(reads.get(f"/v1/reversals/{back_of_others}"))
+
+
+def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None:
+    made = organization(service, 100)
+    bounds = ["--scope", "send", "--scope", "read", "--scope", "send", "--expires", "2999-12-31"]
+    bounds += ["--batch-limit", "20", "--daily-limit", "100", "--name", "Till"]
+    whole = service.json("keys", "create", str(made.id), *bounds)
+    shown: dict[str, Any] = {"scopes": ["read", "send"], "expires_at": "3000-01-01T00:00:00.000000Z"}
+    shown |= {"batch_limit": 20, "daily_limit": 100}
+    assert whole | shown == whole
+    plain = made.live
+    listed = {one["id"]: one for one in service.json("keys", "list", str(made.id))}
+    none = dict.fromkeys(shown)
+    assert listed[whole["id"]] | shown | {"name": "Till"} == listed[whole["id"]]
+    assert [one for one in listed.values() if one | none == one and plain.text.startswith(one["start"])]
+    said = service.command("keys", "list", str(made.id)).stdout
+    assert "read, send only; until 3000-01-01 00:00Z; 20 points a batch; 100 points a day" in re.sub(r"\s+", " ", said)
+    events: list[Any] = []
+
+    def are_told() -> bool:
+        events[:] = success(plain.get("/v1/events", types="key.created"))["events"]
+        return len(events) == 2
+
+    until(are_told, every_s=0.1)
+    assert [event["data"]["key"] for event in events] == [
+        {"id": whole["id"], "sandbox": False, **shown},
+        {"id": events[1]["data"]["key"]["id"], "sandbox": False, **none},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "said"),
+    [
+        ("--expires", "tomorrow", "must be a day such as 2026-12-31, or a time such as 2026-12-31T18:00:00Z"),
+        ("--expires", "2999-02-30", "must be a day that exists, before 9999-12-31"),
+        ("--expires", "2999-12-31T18:00", "must be a day such as 2026-12-31, or a time such as 2026-12-31T18:00:00Z"),
+        ("--expires", "2020-12-31", "must be later than now"),
+        ("--scope", "write", "is not one of 'read', 'send', 'reverse', 'webhooks', 'approve'"),
+        ("--batch-limit", "0", "0 is not in the range"),
+        ("--daily-limit", "1.5", "'1.5' is not a valid integer range"),
+    ],
+)
+def test_a_wrong_bound_is_said_and_makes_no_key(made: Organization, option: str, given: str, said: str) -> None:
+    before = made.service.json("keys", "list", str(made.id))
+    answered = made.service.command("keys", "create", str(made.id), option, given, status=2)
+    assert said in re.sub(r"\s+", " ", answered.stderr)
+    assert made.service.json("keys", "list", str(made.id)) == before
+
+
+def test_a_key_works_until_its_end_and_is_then_401_in_the_words_of_every_other(made: Organization) -> None:
+    end = datetime.now(UTC) + timedelta(seconds=5)
+    key = made.new_key("--expires", end.isoformat())
+    words = refusal(made.service.call("GET", "/v1/organization"), 401, "authorization")
+    body = {"recipient": address(), "amount": 1}
+
+    def has_ended() -> bool:
+        sent_at = datetime.now(UTC)
+        answers = key.get("/v1/organization"), key.send(body, Idempotency_Key="ending")
+        if datetime.now(UTC) < end:
+            assert [answer.status_code for answer in answers] == [200, 201]
+        elif sent_at > end:
+            for answer in answers:
+                assert refusal(answer, 401, "authorization") == words
+                assert answer.headers["WWW-Authenticate"] == "Bearer"
+            return True
+        return False
+
+    until(has_ended, every_s=0.2)

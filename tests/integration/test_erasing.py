@@ -1,0 +1,357 @@
+"""Erasing a user: no table and no log line has the name or an address any more, and the books are what they were."""
+
+from collections.abc import Callable, MutableMapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app import users
+from app.batches import schedule
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.read import transactions_of
+from app.batches.request import IssueRequest
+from app.erasing import erase, issued, lists
+from app.erasing.erase import erase_user
+from app.errors import ErasureUnfinished, NotFound, UserErased
+from app.events.log import PLATFORM
+from app.ledger import sandbox
+from app.ledger.registering import change_user, register_user
+from app.platform import keys as platform_keys
+from app.postgres.database import transaction
+from app.recipient_files.workbook_writer import workbook_of
+from app.values.addresses import parse
+from app.values.ids import POSITIONS
+from app.web.application import create_app
+from app.web.recording import request_log
+from tests.deadline import until
+from tests.integration import books
+from tests.integration.logs_of_events import events_of, number_all
+from tests.integration.races import started
+from tests.integration.test_console_send import checked, confirm
+from tests.integration.visitors import visitor
+
+pytestmark = pytest.mark.usefixtures("database", "broker")
+
+# Written as a person does, so that the normalised forms are kept beside them.
+BEFORE, NOW = "Ada.Before@Example.com", "Ada.Now@Example.org"
+FIRST, LAST = "Augustine", "Lovelaceton"
+NEEDLES = [text.lower() for text in (BEFORE, NOW, FIRST, LAST)]
+BO, CY = "bo@example.com", "cy@example.com"
+
+_TABLES = """
+    SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1
+"""
+
+
+def _found() -> list[str]:
+    """Return each table with a row that has a needle, in whatever column: as text, in JSON, or as bytes."""
+    wanted = [*NEEDLES, *(needle.encode().hex() for needle in NEEDLES)]
+    found = []
+    with transaction() as connection:
+        for table in connection.exec_driver_sql(_TABLES).scalars().all():
+            rows = connection.exec_driver_sql(f"SELECT lower(CAST(t AS text)) FROM {table} t").scalars().all()
+            found += [f"{table}: {needle}" for needle in wanted if any(needle in row for row in rows)]
+    return found
+
+
+def _send(organization_id: int, emails: list[str], key: str, **more: Any) -> Acceptance:
+    """Accept items with labels and references by the live key, or find the batch of the idempotency key."""
+    request = IssueRequest(
+        emails=emails,
+        email_keys=[parse(email).key for email in emails],
+        amount=None,
+        running_totals=[*range(5, 5 * len(emails) + 1, 5)],
+        atomic=False,
+        label="all",
+        labels=[f"label {place}" for place in range(len(emails))],
+        references=[f"item-{place}" for place in range(len(emails))],
+        **more,
+    )
+    with transaction() as connection:
+        [accepted] = accept(connection, [Send(books.key_of(connection, organization_id), request, key)])
+    assert isinstance(accepted, Acceptance), accepted
+    return accepted
+
+
+@pytest.fixture
+def app() -> Flask:
+    return create_app()
+
+
+@pytest.fixture
+def ada(app: Flask) -> int:
+    """Make a user with a rich history at the organizations 1 and 2, and return the id."""
+    acme, globex = books.make_organization(10_000, sandbox_balance=1_000), books.make_organization(100)
+    books.make_users(BO)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    # Held before there was an account, and given back; held, and claimed; in a batch of many, with labels.
+    books.issue_now(acme, [BEFORE, CY], 1, hold_days=1)
+    books.let_days_pass(2)
+    books.return_unclaimed()
+    _send(acme, [BO, BEFORE, CY], "many")
+    books.drain_all(acme)
+    books.issue_now(globex, [BEFORE], 7)
+    with transaction() as connection:
+        new = replace(users.new_user(BEFORE, FIRST, LAST), external_id=NOW.lower())
+        user_id = register_user(connection, new).user.id
+        sandbox.register(connection, acme, users.new_user(BEFORE, FIRST, LAST))
+    number_all()
+    # Alone, in the sandbox as the live user and as one of its own, unpaid, and taken back in part and in whole.
+    first = books.issue_now(acme, [BEFORE], 3)
+    books.issue_now(globex, [CY, BEFORE], 60)
+    for organization_id in (acme, globex):
+        books.refill_now(organization_id, 5)
+    books.issue_now(acme, [BEFORE, BO], 2, sandbox=True)
+    books.reverse_now(acme, transaction_ids=[first * POSITIONS], amount=1)
+    # The address is changed: what the new one holds is claimed, and the event has no number yet.
+    books.issue_now(acme, [NOW], 11)
+    with transaction() as connection:
+        sandbox.register(connection, acme, users.new_user(NOW, FIRST, LAST))
+        change_user(connection, user_id, {"address": parse(NOW)})
+    books.issue_now(acme, [NOW, CY], 4, sandbox=True)
+    _send(acme, [NOW], "alone")
+    books.drain_all(acme)
+    books.reverse_now(acme, batch_id=books.issue_now(acme, [BO, NOW], 2))
+    # Never issued, or not yet.
+    cancelled = _send(acme, [CY, NOW], "cancelled", send_at=tomorrow)
+    with transaction() as connection:
+        schedule.cancel(connection, cancelled.batch_id, organization_id=acme, sandbox=False)
+    books.set_flags(globex, is_suspended=True)
+    books.queue_batch(globex, [NOW], 1)
+    books.drain_all(globex)
+    books.set_flags(globex, is_suspended=False)
+    _send(acme, [NOW, BO], "scheduled", send_at=tomorrow)
+    # Lists of a member: sent, with a bad line that has the name too; and not sent, as text and as a workbook.
+    ann = visitor(app, acme, "sender", "ann@example.com")
+    rows = f"email,first,last,points\n{BO},Bo,B,1\n{NOW},{FIRST},{LAST},2\n{NOW.upper()},{FIRST},{LAST},3\n"
+    confirm(ann, checked(ann, rows, label="Spring"))
+    books.drain_all(acme)
+    books.queue_batch(acme, [BEFORE.lower(), NOW, CY], [1, 2, 3])
+    checked(ann, rows.replace(BO, CY))
+    checked(ann, f"a,b\n{CY},{NOW}\n")  # Which column is meant is a question.
+    checked(ann, workbook_of(["email", "points", "note"], [[CY, 1, NOW]]))
+    checked(ann, f"email,points\n{CY},1\n")
+    key = books.make_live_key(acme)
+    app.test_client().get(f"/v1/transactions?email={NOW}", headers={"Authorization": f"Bearer {key}"})
+    app.test_client().get(f"/v1/{NOW}", headers={"Authorization": f"Bearer {key}", "X-Request-Id": NOW})
+    request_log.write()
+    books.fold()
+    return user_id
+
+
+@pytest.fixture
+def call(app: Flask) -> Callable[..., Any]:
+    with transaction() as connection:
+        _, key = platform_keys.create(connection, "Support")
+
+    def call(method: str, path: str, status: int = 200, **body: Any) -> Any:
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = app.test_client().open(f"/v1/platform/{path}", method=method, json=body or None, headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer.get_json()["data"]
+
+    return call
+
+
+def test_after_an_erasure_nothing_has_the_name_or_an_address_and_the_books_balance(
+    ada: int, app: Flask, call: Callable[..., Any], events: list[MutableMapping[str, Any]]
+) -> None:
+    assert {line.partition(":")[0] for line in _found()} >= {
+        *("users", "former_addresses", "transactions", "batches", "events", "unnumbered_events", "uploads"),
+        "upload_parts",
+    }
+    assert books.breaches() == []
+    before = call("GET", f"users/{ada}")
+    name = f"erased-{ada}"
+    erased = call("POST", f"users/{ada}/erase")
+    assert erased == before | {"email": name, "first_name": name, "last_name": name, "external_id": None}
+    assert _found() == []
+    assert books.breaches() == []
+    number_all()
+    assert books.breaches() == []
+    assert call("POST", f"users/{ada}/erase") == call("GET", f"users/{ada}") == erased
+
+    # A replay answers with what is left, for the digest of the body is gone: it would prove a guess of the address.
+    for emails, key in (([BO, BEFORE, CY], "many"), ([NOW], "alone"), ([BO], "many")):
+        assert _send(1, emails, key).existed
+    with transaction() as connection:
+        many = transactions_of(connection, _send(1, [BO, BEFORE, CY], "many").batch_id)
+    assert [(one.email, one.reference, one.label) for one in many] == [
+        (email, f"item-{place}", f"label {place}") for place, email in enumerate((BO, name, CY))
+    ]
+    assert many[1].first_name == name
+    claims = [event["data"] for event in events_of(1) if event["type"] == "transaction.claimed"]
+    assert [claim["user"] for claim in claims] == [{"id": ada, "first_name": name, "last_name": name}] * len(claims)
+    assert len(claims) == 2
+    # What waited is held for nobody: it was due to an address without an account.
+    books.drain_all(1)
+    books.move_scheduled("now()")
+    assert books.breaches() == []
+    assert call("GET", f"users/{ada}") == erased
+
+    # The address is anybody's: what is sent to it is held, and who registers is a new user.
+    books.issue_now(1, [NOW, BEFORE], 9)
+    new = call("POST", "users", 201, email=NOW, first_name="Another")
+    assert (new["id"] > ada, new["balance"]) == (True, 9)
+    assert books.breaches() == []
+    call("PATCH", f"users/{ada}", 409, first_name="Ada")
+    call("POST", "users/999999/erase", 404)
+    call("POST", f"users/{ada}/erase", 400, reason="x")
+    assert not any(needle in str(line).lower() for line in events for needle in NEEDLES)
+    written = [(action["action"], action["subject_id"]) for action in call("GET", "actions")["actions"]]
+    assert written.count(("user.erased", ada)) == 1
+    told = [event["data"] for event in events_of(PLATFORM) if event["type"] == "user.erased"]
+    assert told == [{"user": {"id": ada}}]
+
+
+def test_a_list_that_has_not_the_address_stays_and_a_sent_one_keeps_its_other_lines(ada: int, app: Flask) -> None:
+    erase_user(ada)
+    with transaction() as connection:
+        unsent = connection.exec_driver_sql("SELECT recipients FROM uploads WHERE sent_at IS NULL").scalars().all()
+        sent = connection.exec_driver_sql("SELECT token FROM uploads WHERE sent_at IS NOT NULL").scalar_one()
+    assert unsent == [1]
+    ann = visitor(app, 1, "admin", "other@example.com")
+    outcome = ann.get(f"/send/{sent}/outcome.csv").text
+    assert [line.split(",")[:2] for line in outcome.splitlines()[1:]] == [
+        ["2", BO], ["3", f"erased-{ada}"], ["4", f"erased-{ada}"],
+    ]  # fmt: skip
+
+
+def test_an_erasure_that_is_killed_leaves_books_that_balance_and_goes_on_when_it_is_asked_for_again(
+    ada: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issued, "BATCHES_MAX", 1)
+    monkeypatch.setattr(issued, "_FOUND_MAX", 2)
+    rewrite = issued._rewrite_batches
+    for at in (0, 1, 3, 6):
+        left = [at]
+
+        def killed(*arguments: Any, left: list[int] = left) -> None:
+            if not left[0]:
+                raise ConnectionError
+            left[0] -= 1
+            rewrite(*arguments)
+
+        monkeypatch.setattr(issued, "_rewrite_batches", killed)
+        with pytest.raises(ConnectionError):
+            erase_user(ada)
+        assert books.breaches() == []
+        with transaction() as connection, pytest.raises(UserErased):
+            users.change(connection, ada, {"first_name": FIRST})
+    assert _found()
+    monkeypatch.setattr(issued, "_rewrite_batches", rewrite)
+    monkeypatch.setattr(lists, "_STEP", 1)
+    erase_user(ada)
+    assert _found() == []
+    assert books.breaches() == []
+
+
+def test_an_issue_that_has_seen_the_user_is_waited_for_and_rewritten_too() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        user_id = register_user(connection, users.new_user(NOW, FIRST, LAST)).user.id
+    books.queue_batch(organization_id, [BO, NOW], 10)
+
+    def is_erased() -> bool:
+        with transaction() as connection:
+            return users.get_by_id(connection, user_id).email == f"erased-{user_id}"
+
+    with started() as start:
+        with transaction() as connection:
+            books.issue(connection, organization_id)
+            erasing = start(lambda: erase_user(user_id))
+            until(is_erased)
+        assert erasing.result().balance == 10
+    assert _found() == []
+    assert books.breaches() == []
+
+
+def test_an_erasure_that_waits_too_long_says_that_it_must_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    [user_id] = books.make_users(NOW)
+    with monkeypatch.context() as patched, transaction() as other:
+        patched.setattr(erase, "_PATIENCE_S", 0.0)
+        other.exec_driver_sql("SELECT pg_current_xact_id()")
+        with pytest.raises(ErasureUnfinished):
+            erase_user(user_id)
+    assert erase_user(user_id).email == f"erased-{user_id}"
+    assert _found() == []
+
+
+def test_points_that_a_crossing_left_held_go_to_the_user_who_is_erased() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        user_id = register_user(connection, users.new_user(NOW, FIRST, LAST)).user.id
+        # The issue does not see the registration yet, nor the registration the transaction.
+        books.issue_now(organization_id, [NOW], 10)
+    assert erase_user(user_id).balance == 10
+    assert books.breaches() == []
+
+
+def test_what_another_user_has_at_an_address_of_before_stays_theirs() -> None:
+    organization_id = books.make_organization(1_000)
+    [first] = books.make_users(BEFORE)
+    books.issue_now(organization_id, [BEFORE], 1)
+    with transaction() as connection:
+        change_user(connection, first, {"address": parse(NOW)})
+    held = books.issue_now(organization_id, [BEFORE], 2)
+    [second] = books.make_users(BEFORE)
+    later = books.issue_now(organization_id, [BEFORE], 4)
+    erase_user(first)
+    with transaction() as connection:
+        theirs = [one.email for batch_id in (held, later) for one in transactions_of(connection, batch_id)]
+        assert users.get_by_id(connection, second).balance == 6
+    assert theirs == [BEFORE] * 2
+    assert [line for line in _found() if "now@" in line] == []
+    assert books.breaches() == []
+
+
+def test_what_was_sent_to_an_address_of_before_that_nobody_has_is_erased_and_stays_held() -> None:
+    organization_id = books.make_organization(100)
+    [first] = books.make_users(BEFORE)
+    with transaction() as connection:
+        change_user(connection, first, {"address": parse(NOW)})
+    batch_id = books.issue_now(organization_id, [BEFORE], 8)
+    erase_user(first)
+    assert _found() == []
+    [second] = books.make_users(BEFORE)
+    with transaction() as connection:
+        [one] = transactions_of(connection, batch_id)
+        assert users.get_by_id(connection, second).balance == 0
+    assert (one.email, one.debited, one.credited) == (f"erased-{first}", True, False)
+    assert books.breaches() == []
+    # The organization may take them back.
+    books.reverse_now(organization_id, batch_id=batch_id)
+    assert books.breaches() == []
+
+
+def test_a_user_of_a_sandbox_cannot_be_erased_and_is_erased_with_the_live_user_alone() -> None:
+    organization_id = books.make_organization(10, sandbox_balance=10)
+    with transaction() as connection:
+        of_sandbox, _ = sandbox.register(connection, organization_id, users.new_user(NOW, FIRST, LAST))
+    with pytest.raises(NotFound):
+        erase_user(of_sandbox.id)
+    with transaction() as connection:
+        user_id = register_user(connection, users.new_user(NOW, FIRST, LAST)).user.id
+    batch_id = books.issue_now(organization_id, [NOW], 1, sandbox=True)
+    erase_user(user_id)
+    with transaction() as connection:
+        [one] = transactions_of(connection, batch_id)
+    assert (one.email, one.user_id) == (f"erased-{of_sandbox.id}", of_sandbox.id)
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
+def test_an_address_is_found_in_a_file_of_any_encoding(encoding: str) -> None:
+    file = "name;E-Mail\nJosé;ADA.NOW@example.org\n".encode(encoding)
+    assert lists.has_one(file, [NOW.lower()])
+    assert not lists.has_one(file, ["da.now@example.com"])
+
+
+def test_a_workbook_that_cannot_be_read_is_taken_to_have_the_address() -> None:
+    workbook = workbook_of(["email"], [[CY]])
+    assert not lists.has_one(workbook, [NOW.lower()])
+    assert lists.has_one(workbook[:-30], [NOW.lower()])
