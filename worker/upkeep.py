@@ -28,6 +28,7 @@ from app.messaging import last_runs
 from app.messaging.jobs import submit
 from app.messaging.requests import Request, need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
+from app.postgres import partitions
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
 from app.request_log.rows import drop_old_requests
@@ -198,10 +199,8 @@ def count_days() -> None:
         due = counting.due(connection, at_most=_COUNT_AT_ONCE_MAX)
     for organization_id, sandbox in due:
         try:
-            steps(
-                partial(counting.count_step, organization_id=organization_id, sandbox=sandbox),
-                steps_max=_COUNT_STEPS_MAX,
-            )
+            step = partial(counting.count_step, organization_id=organization_id, sandbox=sandbox)
+            steps(step, steps_max=_COUNT_STEPS_MAX)
         except DBAPIError as error:
             if not is_locked_out(error):
                 raise
@@ -230,6 +229,7 @@ def run(parent: int) -> None:
         (RETURN_EVERY_S, "return", return_unclaimed),
         (REJECT_UNANSWERED_EVERY_S, "reject_unanswered", reject_unanswered),
         (COUNT_DAYS_EVERY_S, "count_days", count_days),
+        (partitions.MAKE_EVERY_S, "make_partitions", partitions.make),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

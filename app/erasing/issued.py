@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.read import DIGESTED
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
-from app.pages.addresses import ADDRESS_HASH, ID_RANGE
+from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import transaction
 from app.postgres.digests import digest
 from app.postgres.locks import lock_organization
@@ -113,18 +113,22 @@ _IS_THEIRS = """(t.user_id = :user_id OR (
 # Each organization and mode has its own part of the index of addresses.
 _ISSUED = text(f"""
     WITH {_KNOWN}, ranges AS MATERIALIZED (
-        SELECT ARRAY(SELECT CAST(generate_series(0, (SELECT coalesce(max(id), 0) FROM batches) >> 14) AS int)) AS ids
+        SELECT CAST(generate_series(0, (SELECT coalesce(max(id), 0) FROM batches) >> 14) AS int) AS id_range
     )
     SELECT DISTINCT o.id, t.batch_id, b.recipient_count
     FROM unnest(CAST(:organization_ids AS bigint[])) AS o (id)
     CROSS JOIN (VALUES (false), (true)) AS m (sandbox)
     CROSS JOIN known k
     CROSS JOIN LATERAL (
-        SELECT t.batch_id FROM transactions t
-        WHERE {ID_RANGE} = ANY((SELECT ids FROM ranges)::int[])
-          AND {ADDRESS_HASH} = CAST(hashtextextended(k.email_key, o.id * 2 + m.sandbox::int) >> 32 AS int)
-          AND coalesce(t.email_key, t.email) = k.email_key AND t.organization_id = o.id AND t.sandbox = m.sandbox
-          AND {_IS_THEIRS}
+        SELECT t.batch_id FROM ranges
+        CROSS JOIN LATERAL (
+            SELECT t.batch_id FROM transactions t
+            WHERE {IN_RANGE}
+              AND {ADDRESS_HASH} = CAST(hashtextextended(k.email_key, o.id * 2 + m.sandbox::int) >> 32 AS int)
+              AND coalesce(t.email_key, t.email) = k.email_key AND t.organization_id = o.id AND t.sandbox = m.sandbox
+              AND {_IS_THEIRS}
+            LIMIT :found_max
+        ) t
         LIMIT :found_max
     ) t
     CROSS JOIN LATERAL (SELECT recipient_count FROM batches WHERE id = t.batch_id LIMIT 1) b

@@ -107,30 +107,31 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# Held transactions are found user by user in their index, and updated by ctid: while the users are locked nobody else
-# updates them. Do not repeat the condition of being held in the UPDATE: if nothing was held when PostgreSQL last
-# analysed the table, it would read the whole index of held transactions and compare each of its rows with each ctid.
+# Held transactions are found user by user in their index, and updated by ctid, within the partition of their batch (as
+# in app/ledger/reverse.sql): while the users are locked nobody else updates them.
 #
 # The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
 _CLAIM_IN = """
     WITH moment AS MATERIALIZED (
         SELECT {now} AS now
+    ), held AS MATERIALIZED (
+        SELECT u.id AS user_id, u.first_name, u.last_name, its.*
+        FROM users u
+        CROSS JOIN LATERAL (SELECT h.batch_id, h.ctid AS place, its.amount
+                            FROM transactions h
+                            CROSS JOIN LATERAL (SELECT held_until, amount FROM batches WHERE id = h.batch_id LIMIT 1) its
+                            WHERE coalesce(h.email_key, h.email) = u.email_key
+                              AND h.debited AND NOT h.credited AND {in_mode}
+                              AND h.points_left IS DISTINCT FROM 0
+                              AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
+                            LIMIT :rows_max) its
+        WHERE u.id = ANY(:user_ids) AND {user_in_mode} LIMIT :rows_max
     ), claimed AS (
-        UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = (SELECT now FROM moment)
-        FROM users u, batches b
-        WHERE t.ctid = ANY(ARRAY(
-            SELECT held.ctid FROM users
-            CROSS JOIN LATERAL (SELECT h.ctid FROM transactions h
-                                CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = h.batch_id LIMIT 1) its
-                                WHERE coalesce(h.email_key, h.email) = users.email_key
-                                  AND h.debited AND NOT h.credited AND {in_mode}
-                                  AND h.points_left IS DISTINCT FROM 0
-                                  AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
-                                LIMIT :rows_max) held
-            WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
-          AND u.email_key = coalesce(t.email_key, t.email) AND {user_in_mode} AND b.id = t.batch_id
-        RETURNING u.id AS user_id, u.first_name, u.last_name, t.organization_id,
-                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount,
+        UPDATE transactions t SET user_id = h.user_id, credited = true, claimed_at = (SELECT now FROM moment)
+        FROM held h
+        WHERE t.batch_id BETWEEN h.batch_id AND h.batch_id AND t.ctid = h.place
+        RETURNING h.user_id, h.first_name, h.last_name, t.organization_id,
+                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, h.amount) AS amount,
                   t.points_left
     ), entries AS (
         INSERT INTO user_entries (user_id, created_at, transaction_id, amount)

@@ -13,7 +13,15 @@ from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.report import counts_of, report
 from app.ledger.reverse import Taken, reverse
 from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count
-from app.postgres.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
+from app.postgres import partitions
+from app.postgres.database import (
+    is_locked_out,
+    is_lost,
+    is_unreachable,
+    is_without_partition,
+    single_statement,
+    transaction,
+)
 
 # After this many rounds, or this long, a busy organization makes room for others: its worker asks for a new task.
 ROUNDS_MAX = 10
@@ -74,6 +82,10 @@ def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bo
                 _log.warning("organization_locked", organization_id=organization_id, **logs.kind_of(error))
                 _leave_alone(organization_id)
                 return False
+            if is_without_partition(error):  # Neither here: the upkeep has not made it in time.
+                if not _make_partitions(organization_id):
+                    return False
+                continue
             if is_lost(error):
                 _log.warning("connection_lost", organization_id=organization_id, **logs.kind_of(error))
             else:
@@ -92,6 +104,18 @@ def _round(organization_id: int) -> Outcomes | None:
     with transaction() as connection:
         issued = issue(connection, organization_id)
         return issued or (None if issued is None else reverse(connection, organization_id))
+
+
+def _make_partitions(organization_id: int) -> bool:
+    """Make the partitions that batches have none of; False if they cannot be made now, and the sweep asks again."""
+    try:
+        partitions.make()
+    except DBAPIError as error:
+        if is_unreachable(error):
+            raise
+        _log.warning("partitions_not_made", organization_id=organization_id, **logs.kind_of(error))
+        return False
+    return True
 
 
 def _has_more(organization_id: int) -> bool:

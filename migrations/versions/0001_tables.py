@@ -1,8 +1,11 @@
-"""The tables and their triggers: the SQL beside this file."""
+"""The tables and their triggers: the SQL beside this file; then the first partitions."""
 
 from pathlib import Path
 
 from alembic import op
+
+from app.postgres.partitions import first_partitions
+from app.settings import size_of_partitions
 
 revision = "0001"
 down_revision = None
@@ -10,6 +13,8 @@ down_revision = None
 
 def upgrade() -> None:
     op.execute(Path(__file__).with_suffix(".sql").read_text())
+    for statement in first_partitions(size_of_partitions()):
+        op.execute(statement)
 
 
 def downgrade() -> None:

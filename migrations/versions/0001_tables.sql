@@ -480,6 +480,9 @@ CREATE INDEX ix_batches_issued_unpaid ON batches (organization_id, sandbox, issu
 -- There are no foreign keys: each would cost a look-up per row. The only statement that writes these rows joins the
 -- batch and the user, neither is ever deleted, and the audit checks both. Wide columns come first: without padding, a
 -- row is a tenth smaller.
+--
+-- Each partition has a range of batch ids, and they follow each other without a gap (app/postgres/partitions.py). So a
+-- statement names the batch id wherever it knows it, and a `ctid` never without it: each partition has its own.
 CREATE TABLE transactions (
     organization_id bigint NOT NULL,
     batch_id bigint NOT NULL,
@@ -507,7 +510,7 @@ CREATE TABLE transactions (
     CONSTRAINT ck_transactions_held_until_of_the_debited CHECK (held_until IS NULL OR debited),
     CONSTRAINT ck_transactions_returned_whole_and_never_credited CHECK (
         returned_at IS NULL OR (debited AND NOT credited AND points_left IS NOT DISTINCT FROM 0))
-);
+) PARTITION BY RANGE (batch_id);
 -- Only held transactions, by address, for claims. If all points were taken back, nothing is held.
 CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
     WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
