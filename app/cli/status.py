@@ -29,6 +29,7 @@ from app.webhooks.lag import lag_by_status, lags
 _TIMEOUT_S = 1.0
 _READ_ON = "Read on in docs/operating.md at"
 _PAGES = {"web": "Web", "flower": "Flower"}
+_OF_TABLES = ("queued_batches", "queued_reversals", "oldest_queued_s", "partitions_ahead", "webhooks")
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
@@ -89,7 +90,7 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             known = look_at_organizations(connection) if is_made and with_organizations else {}
     except SQLAlchemyError as error:
         reason = _reason(error)
-        unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s", "partitions_ahead", "webhooks"))
+        unknown = dict.fromkeys(_OF_TABLES)
         unknown |= {"organizations": None} if with_organizations else {}
         return {"database": None, "database_error": reason, **unknown}
     finally:
@@ -154,7 +155,7 @@ def _down(found: dict[str, Any]) -> list[str]:
         down.append(f"PostgreSQL: {database_fault}. {_READ_ON} “503”.")
     ahead = found["partitions_ahead"]
     if ahead is not None and ahead < partitions.AHEAD_MIN:
-        down.append(f"Partitions: {ahead} are ahead, and {partitions.AHEAD_MIN} should be. {_READ_ON} “Few partitions”.")
+        down.append(f"Of {partitions.AHEAD_MIN} partitions ahead there are {ahead}. {_READ_ON} “Few partitions”.")
     if found["redis"] is None:
         down.append(f"Redis does not answer. {_READ_ON} “503”.")
     if found["redis"] and not found["deliveries"]:

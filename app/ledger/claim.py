@@ -107,8 +107,8 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# Held transactions are found user by user in their index, and updated by ctid, within the partition of their batch (as
-# in app/ledger/reverse.sql): while the users are locked nobody else updates them.
+# Held transactions are found user by user in their index, and updated by ctid within the partition of their batch, as in
+# app/ledger/reverse.sql: while the users are locked nobody else updates them.
 #
 # The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
 _CLAIM_IN = """

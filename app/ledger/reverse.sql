@@ -1,9 +1,9 @@
 -- Take points back: one statement, under the locks that app/ledger/reverse.py has taken. It moves back exactly the
 -- points that it has marked in the transactions.
 --
--- Rows are updated by ctid, within the partition of their batch: under those locks nobody else changes them. The batch is
--- compared by BETWEEN, which no plan can merge or hash whole partitions by. As in app/ledger/issue.sql, no plan may read
--- a whole table.
+-- Rows are updated by ctid, within the partition of their batch: under those locks nobody else changes them. The batch
+-- is compared by BETWEEN, which no plan can merge or hash whole partitions by. As in app/ledger/issue.sql, no plan may
+-- read a whole table.
 WITH reversal AS MATERIALIZED (
     SELECT * FROM reversals WHERE id = CAST(:id AS bigint) AND status = 'queued'
 ), organization AS MATERIALIZED (

@@ -18,8 +18,8 @@ _HASH_ASKED_FOR = """
                           CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int) >> 32 AS int)
 """
 
-# The order of the rows below, as far as PostgreSQL knows it: of one range, they come newest first. If more were asked for,
-# it would read and sort a whole range for a page.
+# The order of the rows below, as far as PostgreSQL knows it: of one range, they come newest first. If more were asked
+# for, it would read and sort a whole range for a page.
 NEWEST_FIRST = "id_range DESC"
 
 
