@@ -70,7 +70,7 @@ def test_a_key_is_made_as_by_the_command_used_and_revoked(service: Service, ours
 
 
 def test_a_key_is_made_with_bounds_and_keeps_them(service: Service, ours: Platform, shop: int) -> None:
-    bounds = {"scopes": ["read", "send"], "expires_at": "2999-12-31T18:00:00.000000Z"}
+    bounds: dict[str, Any] = {"scopes": ["read", "send"], "expires_at": "2999-12-31T18:00:00.000000Z"}
     bounds |= {"batch_limit": 5, "daily_limit": 7}
     made = _make(ours, shop, **bounds | {"scopes": ["send", "read"]})
     assert made | bounds == made
