@@ -49,6 +49,10 @@ _FILTERS = {
 }
 
 
+# What the lists ask for; the options take a day too.
+_A_TIME = "a time in ISO 8601 with its zone"
+
+
 @click.group()
 def export() -> None:
     """Write all transactions, batches or reversals of an organization."""
@@ -107,7 +111,9 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
     except InvalidRequest as error:
         options = {name: option for name, (option, _) in {**_PERIOD, **_FILTERS[kind]}.items()}
         sentences = [
-            sentence.replace(f"The {name} parameter", options[name], 1)
+            sentence.replace(f"The {name} parameter", options[name], 1).replace(
+                _A_TIME, f"a day such as 2026-01-31, or {_A_TIME}"
+            )
             for name, found in error.faults.items()
             for sentence in found
         ]
