@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from app import organizations
 from app.cli.answer import Answer
 from app.cli.operator_command import operator_command
-from app.cli.options import ORGANIZATION_ID
-from app.errors import InvalidRequest, Refused
+from app.cli.options import ORGANIZATION_ID, in_words_of_options
+from app.errors import InvalidRequest
 from app.pages import action_pages
 from app.pages.action_pages import ActionRow
 from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
@@ -58,7 +59,11 @@ def actions(limit: int, **filters: str | int | None) -> Answer:
     try:
         asked = parse_page_request("actions", query, None)
     except InvalidRequest as error:
-        raise Refused(" ".join(sentence for sentences in error.faults.values() for sentence in sentences)) from None
+        options = {name: f"--{name.replace('_', '-')}" for name in filters}
+        raise click.UsageError(in_words_of_options(error, options)) from None
+    if asked.filters.organization_id is not None:
+        with transaction() as connection:
+            organizations.get(connection, asked.filters.organization_id, sandbox=False)  # None would hide a wrong id.
     rows: list[ActionRow] = []
     start = asked.start
     while len(rows) < limit:
