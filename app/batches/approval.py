@@ -14,6 +14,7 @@ from app import organizations
 from app.api_keys import Caller
 from app.batches import key_limits
 from app.batches.accept import SCHEDULED_MAX
+from app.batches.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
 from app.batches.read import (
     AWAITING_APPROVAL,
     CANCELLED,
@@ -25,7 +26,6 @@ from app.batches.read import (
     SCHEDULED,
 )
 from app.batches.schedule import LockedBatch, lock_batch
-from app.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks

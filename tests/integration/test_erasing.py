@@ -14,14 +14,15 @@ from app.batches.accept import Acceptance, Send, accept
 from app.batches.read import transactions_of
 from app.batches.request import IssueRequest
 from app.erasing import erase, issued, lists
-from app.erasing.erase import erase_user
-from app.errors import ErasureUnfinished, NotFound, UserErased
+from app.erasing.erase import ErasureUnfinished, erase_user
+from app.errors import NotFound
 from app.events.log import PLATFORM
 from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.recipient_files.workbook_writer import workbook_of
+from app.users import UserErased
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
 from app.web.application import create_app

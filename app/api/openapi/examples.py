@@ -14,7 +14,8 @@ from app.api.openapi.organization_answers import Organization
 from app.api.openapi.platform_answers import Entry, RegisteredUser
 from app.api.openapi.reversal_answers import ReversedTransaction
 from app.api.openapi.webhook_answers import Delivery
-from app.errors import InsufficientBalance, OrganizationSuspended
+from app.batches.errors import InsufficientBalance
+from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"

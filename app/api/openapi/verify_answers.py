@@ -3,8 +3,8 @@
 from pydantic import BaseModel
 
 from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions, Id, Points, Time, says, says_one_of
+from app.batches.errors import InsufficientBalance, KeyLimit
 from app.batches.sent_lately import NAMED_MAX
-from app.errors import InsufficientBalance, KeyLimit
 
 
 class Verdict(BaseModel):

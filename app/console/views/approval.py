@@ -5,13 +5,14 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from app.actions import log as actions
 from app.batches import approval, schedule
+from app.batches.errors import NotKnown, OwnBatch
 from app.batches.read import AWAITING_APPROVAL, QUEUED
 from app.console.authors import authors_of
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import RejectForm
 from app.console.views.batches import get_batch
-from app.errors import BatchConflict, LimitReached, MayNotIssue, NotKnown, OwnBatch
+from app.errors import BatchConflict, LimitReached, MayNotIssue
 from app.members.members import APPROVER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
