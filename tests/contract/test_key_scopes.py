@@ -121,7 +121,7 @@ def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None
     assert listed[whole["id"]] | shown | {"name": "Till"} == listed[whole["id"]]
     assert [one for one in listed.values() if one | none == one and plain.text.startswith(one["start"])]
     said = service.command("keys", "list", str(made.id)).stdout
-    assert "read, send only; until 3000-01-01 00:00Z; 20 points a batch; 100 points a day" in re.sub(r"\s+", " ", said)
+    assert "read, send only; until the end of 2999-12-31 UTC; 20 points a batch; 100 points a day" in re.sub(r"\s+", " ", said)
     events: list[Any] = []
 
     def are_told() -> bool:

@@ -79,6 +79,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         (members, "link", ("1", None), [("member.link_made", 1, 1, None)]),
         (members, "remove", ("m@example.com",), [("member.removed", 1, 1, None)]),
         (users, "create", ("bo@example.com", "Bo", "B"), [("user.registered", None, 1, None)]),
+        (users, "change", (1, "b@example.com", None, "C", None), [("user.changed", None, 1, "email, last_name")]),
         *((users, "import", (file,), written) for written in ([("users.registered", None, None, "2")], [])),
         (webhooks, "reencrypt", (), [("webhooks.reencrypted", None, None, "0")]),
     ]  # fmt: skip
