@@ -5,7 +5,6 @@ from flask import Flask
 
 from app import organizations
 from app.postgres.database import transaction
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm
 from tests.integration.visitors import Visitor, visitor, words_of
@@ -13,11 +12,6 @@ from tests.integration.visitors import Visitor, visitor, words_of
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _LIST = "email,amount\nada@example.com,30\nbob@example.com,71\n"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

@@ -17,16 +17,10 @@ from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.values import numbers
 from app.values.keys import hash_key
-from app.web.application import create_app
 from tests.integration import books, races
 from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

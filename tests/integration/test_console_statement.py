@@ -9,18 +9,12 @@ import pytest
 from flask import Flask
 from python_calamine import CalamineWorkbook
 
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 ANN, BOB = "ann@example.com", "bob@example.com"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 def _this_month(one: Visitor) -> str:

@@ -25,7 +25,6 @@ from app.recipient_files.workbook_writer import workbook_of
 from app.users import UserErased
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
-from app.web.application import create_app
 from app.web.recording import request_log
 from tests.deadline import until
 from tests.integration import books
@@ -65,11 +64,6 @@ def _send(organization_id: int, emails: list[str], key: str, **more: Any) -> Acc
         [accepted] = accept(connection, [Send(books.key_of(connection, organization_id), request, key)])
     assert isinstance(accepted, Acceptance), accepted
     return accepted
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

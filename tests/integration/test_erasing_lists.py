@@ -16,7 +16,6 @@ from app.ledger.registering import register_user
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.values.addresses import parse
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.needles import tables_with
 from tests.integration.races import before_statement
@@ -34,11 +33,6 @@ SPELLINGS = {
     "capitals": "ANDRÉ@BÜCHER.EXAMPLE",
     "domain in ASCII": "andré@xn--bcher-kva.example",
 }
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture
