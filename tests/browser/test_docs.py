@@ -187,6 +187,8 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
             for parameter in operation["parameters"]:
                 if parameter.get("in") == "path":
                     page.locator(f"#{call}-{parameter['name']}").fill(str(known[call] if usual == 200 else 1))
+                elif parameter.get("in") == "query" and parameter.get("required"):  # A day.
+                    page.locator(f"#{call}-{parameter['name']}").fill(f"{datetime.now(UTC):%Y-%m-%d}")
             if call in bodies:
                 page.locator(f"#{call} textarea").fill(json.dumps(bodies[call]))
             try_call(page, call, statuses.get(call, usual))
