@@ -120,8 +120,8 @@ def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None
     none = dict.fromkeys(shown)
     assert listed[whole["id"]] | shown | {"name": "Till"} == listed[whole["id"]]
     assert [one for one in listed.values() if one | none == one and plain.text.startswith(one["start"])]
-    said = service.command("keys", "list", str(made.id)).stdout
-    assert "read, send only; until the end of 2999-12-31 UTC; 20 points a batch; 100 points a day" in re.sub(r"\s+", " ", said)
+    said = re.sub(r"\s+", " ", service.command("keys", "list", str(made.id)).stdout)
+    assert "read, send only; until the end of 2999-12-31 UTC; 20 points a batch; 100 points a day" in said
     events: list[Any] = []
 
     def are_told() -> bool:
