@@ -2,6 +2,7 @@
 
 import csv
 import io
+from datetime import UTC
 
 import click
 
@@ -32,7 +33,7 @@ def statement(organization_id: int, month: str | None, sandbox: bool, as_csv: bo
     with transaction() as connection:
         organization = organizations.get(connection, organization_id, sandbox=sandbox)
         today = today_of(connection, organization_id, sandbox=sandbox)
-        days = month_of(month, today, began=organization.created_at.date())
+        days = month_of(month, today, began=organization.created_at.astimezone(UTC).date())
         found = statement_of(connection, organization_id, sandbox=sandbox, first=days.first, last=days.last)
     document = {"organization_id": organization_id, "sandbox": sandbox, **found.payload()}
     if as_csv:

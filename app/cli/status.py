@@ -20,8 +20,9 @@ from app.messaging import last_runs
 from app.messaging.process_redis import redis_client
 from app.messaging.queue_state import answering, messages_waiting
 from app.postgres import partitions
-from app.postgres.connections import new_engine
+from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
+from app.postgres.session_checks import missing, why_read_only
 from app.settings import settings, without_password
 from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
@@ -29,7 +30,14 @@ from app.webhooks.lag import lag_by_status, lags
 _TIMEOUT_S = 1.0
 _READ_ON = "Read on in docs/operating.md at"
 _PAGES = {"web": "Web", "flower": "Flower"}
-_OF_TABLES = ("queued_batches", "queued_reversals", "oldest_queued_s", "partitions_ahead", "webhooks")
+_OF_DATABASE = (
+    "queued_batches",
+    "queued_reversals",
+    "oldest_queued_s",
+    "partitions_ahead",
+    "webhooks",
+    "settings_missing",
+)
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
@@ -88,16 +96,18 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             ahead = partitions.look(connection).ahead if is_made else None
             behind = lag_by_status(lags(connection)) if is_made else {}
             known = look_at_organizations(connection) if is_made and with_organizations else {}
+            read_only, lacks = why_read_only(connection), missing(connection, session_settings())
     except SQLAlchemyError as error:
         reason = _reason(error)
-        unknown = dict.fromkeys(_OF_TABLES)
+        unknown = dict.fromkeys(_OF_DATABASE)
         unknown |= {"organizations": None} if with_organizations else {}
         return {"database": None, "database_error": reason, **unknown}
     finally:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release}",
-        "database_error": None,
+        "database_error": read_only,
+        "settings_missing": [setting._asdict() for setting in lacks],
         "queued_batches": row and row.batches,
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
@@ -185,6 +195,12 @@ def _webhooks(by_status: dict[str, Any] | None) -> str:
     return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
 
 
+def _settings(found: dict[str, Any]) -> dict[str, str]:
+    """Return a line of the settings that sessions behind a pooler lack; nothing if they lack none."""
+    lacks = [f"{one['name']} is {one['value']} ({one['mend']})" for one in found.get("settings_missing") or ()]
+    return {"Settings": f"{'; '.join(lacks)}. {_READ_ON} “PgBouncer”."} if lacks else {}
+
+
 def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
@@ -194,6 +210,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Status": " ".join([f"{verdict}.", *found["down"]]),
         "Version": found["version"],
         "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
+        **_settings(found),
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": f"{', '.join(found['workers']) or 'none answers'} ({swept})",

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
+from app.postgres.session_checks import require_relied_on
 from app.postgres.timed_connection import TimedConnection, is_dead
 from app.settings import settings
 
@@ -62,13 +63,22 @@ def connections_in_use() -> int:
 
 
 def session_settings() -> dict[str, str]:
-    """Return the settings of each PostgreSQL session. A pooler sets the same ones itself (deploy/pgbouncer.ini)."""
+    """Return the settings of each PostgreSQL session, whatever those of its database and its role are.
+
+    A pooler sets the same ones itself (deploy/pgbouncer.ini).
+    """
     return {
         "statement_timeout": str(STATEMENT_TIMEOUT_MS),
         "lock_timeout": str(LOCK_TIMEOUT_MS),
         "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_TIMEOUT_MS),
         "client_connection_check_interval": str(CLIENT_CHECK_INTERVAL_MS),
+        # psycopg reads times and intervals in these styles alone, and writes a None within a list as NULL.
+        "datestyle": "ISO, MDY",
+        "intervalstyle": "postgres",
+        "array_nulls": "on",
         "timezone": "UTC",
+        "standard_conforming_strings": "on",
+        "search_path": "public",
         "default_transaction_isolation": "read committed",
         # PostgreSQL keeps prepared plans. One that was made for a nearly empty table would read the whole table, even
         # when it has grown. Every statement outside `app.postgres.database.snapshot` finds its rows by an index.
@@ -100,7 +110,7 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, writable_only:
     if writable_only and "target_session_attrs" not in address.query:
         arguments["target_session_attrs"] = "read-write"
     if pooler:
-        # Each transaction may use another session: nothing is prepared, and the pooler sets the limits.
+        # Each transaction may use another session: nothing is prepared, and the pooler sets all the settings.
         arguments["prepare_threshold"] = None
     else:
         ours = " ".join(
@@ -115,13 +125,31 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, writable_only:
         hide_parameters=True,  # Values in an error message would be addresses in a log.
         connect_args=arguments,
     )
-    event.listen(made, "do_connect", _connect)
+    event.listen(made, "do_connect", _connect_by_pooler if pooler else _connect)
     event.listen(made, "checkout", _check_out)
     return made
 
 
 def _connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
     return TimedConnection.connect(*arguments, **options)
+
+
+def _connect_by_pooler(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
+    """Connect, and check what the session is set to, because a pooler forgets what is set on it.
+
+    Raises:
+        WrongSession: it lacks what the code relies on.
+    """
+    connection = TimedConnection.connect(*arguments, **options)
+    try:
+        connection.answer_timeout_s = _answer_timeout_s
+        connection.autocommit = True
+        require_relied_on(connection)
+        connection.autocommit = False
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _check_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:

@@ -1,5 +1,7 @@
 """*Statement*: what moved the balance in a month, day by day, and what its points were issued for; also as a file."""
 
+from datetime import UTC
+
 from flask import Response, render_template, request
 
 from app import api_keys, organizations
@@ -51,7 +53,7 @@ def statement_file(kind: str) -> Response:
 def _of_month() -> tuple[Month, Statement]:
     organization_id, sandbox = current_member().organization_id, is_sandbox()
     with single_statement() as connection:
-        began = organizations.get(connection, organization_id, sandbox=sandbox).created_at.date()
+        began = organizations.get(connection, organization_id, sandbox=sandbox).created_at.astimezone(UTC).date()
         today = today_of(connection, organization_id, sandbox=sandbox)
         month = month_of(request.args.get("month"), today, began=began)
         found = statement_of(connection, organization_id, sandbox=sandbox, first=month.first, last=month.last)
