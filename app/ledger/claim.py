@@ -112,8 +112,8 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
 _EMAIL_KEYS = text("SELECT email_key FROM users WHERE id = ANY(:user_ids) AND email_key IS NOT NULL")
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# Held transactions are found user by user in their index, and updated by ctid within the partition of their batch, as in
-# app/ledger/reverse.sql: while the users and the balances of the organizations are locked nobody else updates them.
+# Held transactions are found user by user in their index, and updated by ctid within the partition of their batch, as
+# in app/ledger/reverse.sql: while the users and the balances of the organizations are locked nobody else updates them.
 # Those of one user are taken by organization: if a transaction claims several times, it takes the balances in the order
 # in which others do.
 #

@@ -82,10 +82,6 @@ def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bo
                 _log.warning("organization_locked", organization_id=organization_id, **logs.kind_of(error))
                 _leave_alone(organization_id)
                 return False
-            if is_without_partition(error):  # Neither here: the upkeep has not made it in time.
-                if not _make_partitions(organization_id):
-                    return False
-                continue
             if is_lost(error):
                 _log.warning("connection_lost", organization_id=organization_id, **logs.kind_of(error))
             else:
@@ -100,22 +96,23 @@ def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bo
 
 
 def _round(organization_id: int) -> Outcomes | None:
-    """Issue the batches that come before the oldest reversal; when there are none, do that reversal."""
+    """Issue the batches that come before the oldest reversal; when there are none, do that reversal.
+
+    If the upkeep has not made a batch's partition in time, it is made here.
+    """
+    try:
+        return _issue_or_reverse(organization_id)
+    except DBAPIError as error:
+        if not is_without_partition(error):
+            raise
+    partitions.make()
+    return _issue_or_reverse(organization_id)
+
+
+def _issue_or_reverse(organization_id: int) -> Outcomes | None:
     with transaction() as connection:
         issued = issue(connection, organization_id)
         return issued or (None if issued is None else reverse(connection, organization_id))
-
-
-def _make_partitions(organization_id: int) -> bool:
-    """Make the partitions that batches have none of; False if they cannot be made now, and the sweep asks again."""
-    try:
-        partitions.make()
-    except DBAPIError as error:
-        if is_unreachable(error):
-            raise
-        _log.warning("partitions_not_made", organization_id=organization_id, **logs.kind_of(error))
-        return False
-    return True
 
 
 def _has_more(organization_id: int) -> bool:

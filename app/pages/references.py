@@ -4,8 +4,8 @@ from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
 from app.values.ids import TRANSACTION_ID
 
-# A reference is unique in its batch, so this is also the order of the transactions' ids. It is the column that the index
-# and the partitions go by: by the batch's own `id`, PostgreSQL would read and sort all that a page may look at.
+# A reference is unique in its batch, so this is also the order of the transactions' ids. It is the column that the
+# index and the partitions go by: by the batch's own `id`, PostgreSQL would read and sort all that a page may look at.
 NEWEST_FIRST = "of_batch DESC"
 
 
