@@ -6,7 +6,7 @@ from flask import request
 
 from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
-from app.errors import InsufficientScope, InvalidKey, WrongKey
+from app.errors import InsufficientScope, InvalidKey, PointsError
 from app.metrics.record import current_record
 from app.platform import keys as platform_keys
 from app.platform.keys import PlatformCaller
@@ -15,6 +15,14 @@ from app.values.keys import DEVELOPMENT_PREFIX, PLATFORM_PREFIX, hash_key, is_we
 
 # One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
+
+
+class WrongKey(PointsError):
+    """A good key of the wrong kind: a platform key for a call of organizations, or an organization's key elsewhere."""
+
+    status = 403
+    code = "wrong_key"
+    field = "authorization"
 
 
 def well_formed_key_of_request() -> str | None:

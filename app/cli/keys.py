@@ -33,7 +33,7 @@ class _End(click.ParamType[datetime]):
 
 
 def _bounds(row: Mapping[str, Any]) -> str:
-    return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words()
+    return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words() or "–"
 
 
 _POINTS = click.IntRange(1, INT64_MAX)

@@ -16,7 +16,7 @@ class Scopes(Field[list[str]]):
 
     SCHEMA: ClassVar[Schema] = {
         "type": "array",
-        "items": {"type": "string", "enum": list(SCOPES)},
+        "items": {"type": "string", "pattern": f"^({'|'.join(SCOPES)})$"},
         "minItems": 1,
         "maxItems": len(SCOPES),
         "uniqueItems": True,

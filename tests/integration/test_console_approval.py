@@ -33,12 +33,12 @@ def _send(of: Visitor) -> str:
     """Send a list of 101 points; return the path of its batch."""
     path = checked(of, _LIST, label="Spring")
     page = words_of(of.get(f"{path}/confirm"))
-    assert "It awaits an approval by another than you , because it is of more than 100 points." in page
+    assert "It awaits an approval by somebody other than you , because it is of more than 100 points." in page
     answer = confirm(of, path)
     assert answer.status_code == 303, answer.text
     outcome = words_of(of.get(answer.location))
     assert "Awaiting approval" in outcome
-    assert "1 batch of this list awaits an approval by another than Ann Sender" in outcome
+    assert "1 batch of this list awaits an approval by somebody other than Ann Sender" in outcome
     with transaction() as connection:
         batch_id = connection.exec_driver_sql("SELECT max(id) FROM batches").scalar_one()
     return f"/batches/{batch_id}"
@@ -104,7 +104,7 @@ def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organiza
         batch_id = connection.exec_driver_sql("SELECT max(id) FROM batches").scalar_one()
     batch = f"/batches/{batch_id}"
     page = mary.get(f"{batch}/approval").text
-    assert "another must approve or reject it" in page
+    assert "somebody else must approve or reject it" in page
     assert f"{batch}/approve" not in page
     for verb in ("approve", "reject"):
         told = mary.post(f"{batch}/{verb}", of="/members", reason="x")
