@@ -158,7 +158,7 @@ def _begin_anew(error: SQLAlchemyError) -> None:
     if isinstance(error, DBAPIError) and isinstance(error.orig, _CONFLICTS):
         _log.info("read_begun_anew", **logs.kind_of(error))
     else:
-        _leave_alone(logs.kind_of(error)["error"])
+        _leave_alone(" ".join(map(str, logs.kind_of(error).values())))
 
 
 def _leave_alone(reason: str) -> None:
