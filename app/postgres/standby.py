@@ -1,4 +1,4 @@
-"""Long reads: a standby answers them when it has all that callers may have been told, else the primary.
+"""Long reads: a standby answers them when it has all that callers may have been told, else the primary (decision 30).
 
 This is the only place that decides which server a read goes to. Without `DATABASE_READ_URL` it is the primary, at no
 cost. With it, a read asks the primary how far it is, waits a moment until the standby is as far, and then reads there.
