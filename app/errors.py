@@ -58,14 +58,6 @@ class InvalidKey(PointsError):
     says = "A valid API key is required, sent as `Authorization: Bearer <key>`."
 
 
-class WrongKey(PointsError):
-    """A good key of the wrong kind: a platform key for a call of organizations, or an organization's key elsewhere."""
-
-    status = 403
-    code = "wrong_key"
-    field = "authorization"
-
-
 class InsufficientScope(PointsError):
     """The key is good, but it may not make this call."""
 
@@ -76,15 +68,6 @@ class InsufficientScope(PointsError):
     def __init__(self, *scopes: str) -> None:
         """Name the scopes of which the call needs one."""
         super().__init__(f"The key lacks the scope {' or '.join(scopes)}, which this call needs.")
-
-
-class DevelopmentKeyRequired(PointsError):
-    """A live key was used for a call that only the sandbox has."""
-
-    status = 403
-    code = "development_key_required"
-    field = "authorization"
-    says = "Only a development key may change the sandbox, but this is a live key."
 
 
 class MayNotIssue(PointsError):
@@ -102,22 +85,6 @@ class OrganizationDisabled(MayNotIssue):
 class OrganizationSuspended(MayNotIssue):
     code = "organization_suspended"
     says = "The organization is suspended and cannot issue points until it is resumed."
-
-
-class KeyLimit(PointsError):
-    """A batch is for more points than its key may send, in one batch or on this day."""
-
-    status = 403
-    code = "key_limit"
-    field = "amount"
-
-
-class InsufficientBalance(PointsError):
-    status = 409
-    code = "insufficient_balance"
-
-    def __init__(self, *, required: int, available: int) -> None:
-        super().__init__(f"The issue needs {required} points, but the balance is {available}.")
 
 
 class BalanceTooLarge(PointsError):
@@ -147,44 +114,6 @@ class OutOfReach(PointsError):
     says = "The service cannot reach its database. Try again soon."
 
 
-class NotKnown(PointsError):
-    """Somebody held what the call needs for too long, so nothing was decided."""
-
-    status = 503
-    code = "not_known"
-    field = "batch"
-    says = (
-        "It is not known yet what becomes of the batch: its organization is busy, and nothing was changed. Ask again."
-    )
-
-
-class StillComparing(PointsError):
-    """Another call compares its recipients with what the organization has sent lately."""
-
-    status = 503
-    code = "comparing"
-    field = "service"
-    says = "Another call of your organization is being compared with what it has sent. Ask again in a second."
-
-
-class BatchLost(PointsError):
-    """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
-
-    status = 503
-    code = "batch_lost"
-    field = "service"
-    says = "The database has lost this batch after accepting it; nobody was debited. Send it again."
-
-
-class ReversalLost(PointsError):
-    """PostgreSQL has lost an accepted reversal: a standby took over before it had received it."""
-
-    status = 503
-    code = "reversal_lost"
-    field = "service"
-    says = "The database has lost this reversal after accepting it; nothing was taken. Send it again."
-
-
 class IdempotencyKeyReused(PointsError):
     status = 422
     code = "idempotency_key_reused"
@@ -201,48 +130,10 @@ class LimitReached(PointsError):
         super().__init__(self.says.format(limit=limit))
 
 
-class ScheduledLimit(LimitReached):
-    code = "scheduled_limit"
-    field = "send_at"
-    says = "There are already {limit} scheduled batches, which is the limit. Cancel one, or wait."
-
-
 class SandboxUserLimit(LimitReached):
     code = "sandbox_user_limit"
     field = "email"
     says = "There are already {limit} users of the sandbox, which is the limit. Use one of them."
-
-
-class WebhookLimit(LimitReached):
-    code = "webhook_limit"
-    field = "url"
-    says = "There are already {limit} webhooks, which is the limit. Delete one first."
-
-
-class WebhookConflict(PointsError):
-    """A webhook is not in the state that the call needs; the sentence says what can be done instead."""
-
-    status = 409
-    field = "webhook"
-
-
-class WebhookDisabled(WebhookConflict):
-    code = "webhook_disabled"
-    says = "The webhook is disabled, so nothing is sent to it. Enable it first."
-
-
-class WebhookNotStuck(WebhookConflict):
-    code = "webhook_not_stuck"
-    says = "The webhook is not stuck: no attempt to deliver its next event has failed."
-
-
-class SecretsKeyMissing(PointsError):
-    """There is no key to encrypt secrets with."""
-
-    status = 503
-    code = "secrets_key_missing"
-    field = "service"
-    says = "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."
 
 
 class BatchConflict(PointsError):
@@ -253,48 +144,9 @@ class BatchConflict(PointsError):
     field = "batch"
 
 
-class BatchCancelled(BatchConflict):
-    code = "batch_cancelled"
-    says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
-
-
-class BatchRejected(BatchConflict):
-    code = "batch_rejected"
-    says = "The batch was rejected, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
-
-
 class BatchNotIssued(BatchConflict):
     code = "batch_not_issued"
     says = "The batch was cancelled, refused or rejected: nobody was debited, so there is nothing to take back."
-
-
-class BatchNotScheduled(BatchConflict):
-    code = "batch_not_scheduled"
-
-
-class BatchScheduled(BatchConflict):
-    code = "batch_scheduled"
-    says = "The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
-
-
-class BatchAwaitsApproval(BatchConflict):
-    code = "batch_awaiting_approval"
-    says = "The batch awaits an approval and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
-
-
-class BatchNotAwaiting(BatchConflict):
-    """A batch is approved or rejected once, and only while it awaits that."""
-
-    code = "batch_not_awaiting"
-
-
-class OwnBatch(PointsError):
-    """A batch is approved or rejected by another than its sender."""
-
-    status = 403
-    code = "own_batch"
-    field = "batch"
-    says = "Whoever has sent a batch cannot approve or reject it: another key or an approver must. It can be cancelled."
 
 
 class CannotExtend(PointsError):
@@ -315,22 +167,6 @@ class UserConflict(PointsError):
     def __init__(self, sentence: str | None = None, *, field: str = "email") -> None:
         super().__init__(sentence)
         self.field = field
-
-
-class UserErased(PointsError):
-    status = 409
-    code = "user_erased"
-    field = "user"
-    says = "The user was erased, and cannot be changed any more."
-
-
-class ErasureUnfinished(PointsError):
-    """The user is erased, but a copy of the address may be left."""
-
-    status = 503
-    code = "erasure_unfinished"
-    field = "user"
-    says = "The user is erased, but something that began before still runs and may write the address. Call again."
 
 
 class NotFound(PointsError):
@@ -370,14 +206,6 @@ class RefillTooLarge(Refused):
 
     code = "balance_too_large"
     field = "amount"
-
-
-class MemberConflict(Refused):
-    """A member has the address."""
-
-    code = "member_conflict"
-    field = "email"
-    says = "A member has this e-mail address already."
 
 
 class InvalidAddress(PointsError):

@@ -10,11 +10,18 @@ import psycopg
 from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import NotFound, UserConflict, UserErased
+from app.errors import NotFound, PointsError, UserConflict
 from app.events import log
 from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
 from app.values.texts import checked_name
+
+
+class UserErased(PointsError):
+    status = 409
+    code = "user_erased"
+    field = "user"
+    says = "The user was erased, and cannot be changed any more."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from flask import request
 
 from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
-from app.errors import InsufficientScope, InvalidKey, WrongKey
+from app.errors import InsufficientScope, InvalidKey, PointsError
 from app.metrics.record import current_record
 from app.platform import keys as platform_keys
 from app.platform.keys import PlatformCaller
@@ -17,7 +17,15 @@ from app.values.keys import DEVELOPMENT_PREFIX, PLATFORM_PREFIX, hash_key, is_we
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
 
 
-def well_formed_key_of_request() -> str | None:
+class WrongKey(PointsError):
+    """A good key of the wrong kind: a platform key for a call of organizations, or an organization's key elsewhere."""
+
+    status = 403
+    code = "wrong_key"
+    field = "authorization"
+
+
+def _well_formed_key_of_request() -> str | None:
     """Return the request's key if its checksum is right, else None. The database is not asked."""
     match = _BEARER.match(request.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match is not None and is_well_formed(match[1]) else None
@@ -26,7 +34,7 @@ def well_formed_key_of_request() -> str | None:
 def hash_of_given_key() -> bytes | None:
     """Return the hash of the request's key if its checksum is right, else None. It is noted in the record."""
     record = current_record()
-    if record.key_hash is None and (key := well_formed_key_of_request()) is not None:
+    if record.key_hash is None and (key := _well_formed_key_of_request()) is not None:
         record.key_hash = hash_key(key)
     return record.key_hash
 
@@ -55,8 +63,8 @@ def _is_platform_key() -> bool:
 
 def is_development_key() -> bool:
     """Tell whether the request's well-formed key is one for the sandbox. The database is not asked."""
-    key = well_formed_key_of_request()
-    return key is not None and key.startswith(DEVELOPMENT_PREFIX)
+    # A part of the well-formed header, as above: it was read once already.
+    return hash_of_given_key() is not None and DEVELOPMENT_PREFIX in request.environ["HTTP_AUTHORIZATION"]
 
 
 def caller() -> Caller:

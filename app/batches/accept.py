@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
+from app.batches.errors import ScheduledLimit
 from app.batches.read import DIGESTED, BatchRow
 from app.batches.request import IssueRequest
-from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused, ScheduledLimit
+from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused
 from app.organizations import may_not_issue
 from app.postgres import locks
 from app.postgres.database import fetch_all

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app import organizations
 from app.api_keys import Caller
 from app.batches import key_limits
 from app.batches.accept import SCHEDULED_MAX
+from app.batches.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
 from app.batches.read import (
     AWAITING_APPROVAL,
     CANCELLED,
@@ -24,7 +26,6 @@ from app.batches.read import (
     SCHEDULED,
 )
 from app.batches.schedule import LockedBatch, lock_batch
-from app.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
@@ -77,6 +78,7 @@ def approve(connection: Connection, who: Caller, batch_id: int) -> LockedBatch |
         NotFound: the organization has no such batch in this mode.
         OwnBatch: the caller has sent it.
         BatchNotAwaiting: it does not await an approval.
+        MayNotIssue: its organization is disabled or suspended; the batch awaits the approval still.
         ScheduledLimit: as many batches as may be are scheduled.
         NotKnown: somebody holds its organization; ask again.
     """
@@ -84,6 +86,7 @@ def approve(connection: Connection, who: Caller, batch_id: int) -> LockedBatch |
     if batch.approved_at is not None:
         return None
     _require_awaiting(batch)
+    _require_issuing(connection, who)
     is_later = batch.send_at is not None and batch.send_at > batch.now
     if is_later:
         _require_room(connection, who)
@@ -159,6 +162,14 @@ def _require_awaiting(batch: LockedBatch) -> None:
     if batch.status != AWAITING_APPROVAL:
         was_approved = "" if batch.approved_at is None else "was approved and "
         raise BatchNotAwaiting(f"The batch does not await an approval: it {was_approved}{_WHAT_IT_IS[batch.status]}.")
+
+
+def _require_issuing(connection: Connection, who: Caller) -> None:
+    """Refuse if the organization, whose row is locked now, may not issue."""
+    now = organizations.get(connection, who.organization.id, sandbox=who.sandbox)
+    refusal = organizations.may_not_issue(is_disabled=now.is_disabled, is_suspended=now.is_suspended)
+    if refusal is not None:
+        raise refusal
 
 
 def _require_room(connection: Connection, who: Caller) -> None:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
-from app.errors import KeyLimit, PointsError
+from app.batches.errors import KeyLimit
+from app.errors import PointsError
 from app.events import log
 from app.postgres.database import fetch_all
 from app.values.key_bounds import Bounds

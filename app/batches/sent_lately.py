@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.errors import StillComparing
 from app.batches.queue import PLACE
 from app.batches.request import IssueRequest
-from app.errors import StillComparing
 from app.postgres import locks
 
 DAYS = 30

@@ -8,8 +8,9 @@ for longer. A test draws balances and queues and compares the two.
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from app.batches.errors import InsufficientBalance, KeyLimit
 from app.batches.request import IssueRequest
-from app.errors import InsufficientBalance, KeyLimit, MayNotIssue
+from app.errors import MayNotIssue
 from app.organizations import OrganizationInMode, may_not_issue
 
 

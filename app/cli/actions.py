@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from app import organizations
 from app.cli.answer import Answer
 from app.cli.operator_command import operator_command
-from app.cli.options import ORGANIZATION_ID
-from app.errors import InvalidRequest, Refused
+from app.cli.options import ORGANIZATION_ID, in_words_of_options
+from app.cli.pages import rows_of
+from app.errors import InvalidRequest
 from app.pages import action_pages
-from app.pages.action_pages import ActionRow
-from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.parameters import LIMIT_DEFAULT
 from app.pages.queries import parse_page_request
 from app.postgres.database import transaction
 
@@ -58,14 +59,9 @@ def actions(limit: int, **filters: str | int | None) -> Answer:
     try:
         asked = parse_page_request("actions", query, None)
     except InvalidRequest as error:
-        raise Refused(" ".join(sentence for sentences in error.faults.values() for sentence in sentences)) from None
-    rows: list[ActionRow] = []
-    start = asked.start
-    while len(rows) < limit:
+        options = {name: f"--{name.replace('_', '-')}" for name in filters}
+        raise click.UsageError(in_words_of_options(error, options)) from None
+    if "organization" in query:
         with transaction() as connection:
-            page = action_pages.page(connection, asked.filters, start=start, limit=min(limit - len(rows), LIMIT_MAX))
-        rows += page.rows
-        start = page.next
-        if start is None:
-            break
-    return Answer([row.payload() for row in rows], columns=_COLUMNS)
+            organizations.get(connection, asked.filters.organization_id, sandbox=False)  # None would hide a wrong id.
+    return Answer([row.payload() for row in rows_of(action_pages.page, asked, at_most=limit)], columns=_COLUMNS)

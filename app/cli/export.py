@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from app import organizations
 from app.batches.read import STATES, STATUSES
 from app.cli.operator_command import database, first_line
-from app.cli.options import ORGANIZATION_ID, RowId, data_dir_option
+from app.cli.options import ORGANIZATION_ID, RowId, data_dir_option, in_words_of_options
 from app.errors import InvalidRequest, Refused
 from app.exports.columns import BATCHES, CSV, JSONL, KINDS, REVERSALS, TRANSACTIONS
 from app.exports.export import Export, begin
@@ -27,6 +27,9 @@ from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.values.numbers import counted, points
 from app.values.timestamps import timestamp
 from app.values.zones import ZONE_OF_ALL, day_of
+
+# What the lists ask for; the options take a day too.
+_A_TIME = "a time in ISO 8601 with its zone"
 
 # The options that are filters of a list, by their parameters.
 _PERIOD = {
@@ -106,12 +109,8 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
         return parse_page_request(kind, query, None, organization_id=organization_id, also=("sandbox",)).filters
     except InvalidRequest as error:
         options = {name: option for name, (option, _) in {**_PERIOD, **_FILTERS[kind]}.items()}
-        sentences = [
-            sentence.replace(f"The {name} parameter", options[name], 1)
-            for name, found in error.faults.items()
-            for sentence in found
-        ]
-        raise click.UsageError(" ".join(sentences)) from None
+        sentence = in_words_of_options(error, options).replace(_A_TIME, f"a day such as 2026-01-31, or {_A_TIME}")
+        raise click.UsageError(sentence) from None
 
 
 def _moment(text: str, place: int) -> str:

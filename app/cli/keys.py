@@ -33,7 +33,7 @@ class _End(click.ParamType[datetime]):
 
 
 def _bounds(row: Mapping[str, Any]) -> str:
-    return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words()
+    return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words() or "–"
 
 
 _POINTS = click.IntRange(1, INT64_MAX)
@@ -109,5 +109,10 @@ def revoke(key_id: int) -> Answer:
     with transaction(by=by_operator()) as connection:
         revoked_at, is_news = api_keys.revoke(connection, key_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
+    return revoked(title, key_id, revoked_at, is_news=is_news)
+
+
+def revoked(title: str, key_id: int, revoked_at: datetime, *, is_news: bool) -> Answer:
+    """Tell that a key of either kind is revoked, or was before."""
     sentence = f"{title} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."
     return Answer({"id": key_id, "revoked": True, "revoked_at": revoked_at}, sentence=sentence)

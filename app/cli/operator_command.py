@@ -23,6 +23,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
 from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out
+from app.postgres.session_checks import WrongSession
 from app.settings import settings
 from app.values.authors import OPERATOR_LENGTH_MAX, Author
 
@@ -100,13 +101,15 @@ def database_in_reach() -> Iterator[None]:
 
     Raises:
         Unreachable: it did not answer, or went away meanwhile.
-        Refused: a row that the command needs was locked for too long, or the role lacks a right.
+        Refused: a row that the command needs was locked for too long, or the role or the session lacks something.
     """
     try:
         yield
     except DBAPIError as error:
         if isinstance(error.orig, InsufficientPrivilege):
             raise Refused(f"The role of DATABASE_URL may not do what this command does: {first_line(error)}.") from None
+        if isinstance(error.orig, WrongSession):
+            raise Refused(f"{error.orig}.") from None
         if not is_away(error):
             raise
         if is_locked_out(error) or isinstance(error.orig, QueryCanceled):

@@ -1,10 +1,12 @@
 """The options and arguments that several commands have."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from app.errors import InvalidRequest
 from app.local.datadir import DEFAULT
 from app.values.ids import require_id
 
@@ -24,6 +26,15 @@ class RowId(click.ParamType[int]):
 
 
 ORGANIZATION_ID = RowId("organization")
+
+
+def in_words_of_options(error: InvalidRequest, options: Mapping[str, str]) -> str:
+    """Return the faults of a query whose parameters were given as `options`, by their names."""
+    return " ".join(
+        sentence.replace(f"The {name} parameter", options[name], 1)
+        for name, sentences in error.faults.items()
+        for sentence in sentences
+    )
 
 
 def read_key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:

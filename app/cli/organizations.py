@@ -45,6 +45,7 @@ _COLUMNS: "Columns" = {
     "Balance": "balance",
     "After last refill": "last_refill",
     "Sandbox": "sandbox_balance",
+    "Low below": "low_balance",
     "Held": _held,
     "Approval": _approval,
     "State": _state,
@@ -175,7 +176,7 @@ def approval(organization_id: int, above: int | None, of: str | None) -> Answer:
         changes["approval_of"] = of
     if not changes:
         raise click.UsageError("Nothing is set: give --above, --of, or both.")
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         return _answer(rows.change(connection, organization_id, changes))
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.answer import Answer
+from app.cli.keys import revoked
 from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import RowId
 from app.platform import keys
 from app.postgres.database import transaction
-from app.values.numbers import moment
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns
@@ -67,5 +67,4 @@ def revoke(key_id: int) -> Answer:
     """Revoke a platform key at once."""
     with transaction(by=by_operator()) as connection:
         revoked_at, is_news = keys.revoke(connection, key_id)
-    sentence = f"Platform key {key_id} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."
-    return Answer({"id": key_id, "revoked": True, "revoked_at": revoked_at}, sentence=sentence)
+    return revoked(f"Platform key {key_id}", key_id, revoked_at, is_news=is_news)

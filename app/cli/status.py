@@ -13,20 +13,21 @@ from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
 from app.cli.status_of_organizations import look_at_organizations, print_organizations
+from app.cli.status_of_sessions import READ_ON, fault_of_standby, look_at_standby, settings_line, standby_line
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.messaging import last_runs
 from app.messaging.process_redis import redis_client
 from app.messaging.queue_state import answering, messages_waiting
-from app.postgres.connections import new_engine
+from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
+from app.postgres.session_checks import missing, why_read_only
 from app.settings import settings, without_password
 from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
 
 _TIMEOUT_S = 1.0
-_READ_ON = "Read on in docs/operating.md at"
 _PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
@@ -62,6 +63,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         "web_url": running.get("web_url"),
         "flower_url": running.get("flower_url"),
         **_look_at_database(with_organizations=with_organizations),
+        **look_at_standby(),
         **_look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
@@ -85,16 +87,20 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             row = count_queued(connection) if is_made else None
             behind = lag_by_status(lags(connection)) if is_made else {}
             known = look_at_organizations(connection) if is_made and with_organizations else {}
+            read_only, lacks = why_read_only(connection), missing(connection, session_settings())
     except SQLAlchemyError as error:
         reason = _reason(error)
-        unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks"))
+        unknown = dict.fromkeys(
+            ("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks", "settings_missing")
+        )
         unknown |= {"organizations": None} if with_organizations else {}
         return {"database": None, "database_error": reason, **unknown}
     finally:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release}",
-        "database_error": None,
+        "database_error": read_only,
+        "settings_missing": [setting._asdict() for setting in lacks],
         "queued_batches": row and row.batches,
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
@@ -148,20 +154,22 @@ def _down(found: dict[str, Any]) -> list[str]:
     if database_fault is None and found["queued_batches"] is None:  # It answers, but could not be asked for the queue.
         database_fault = "it has no tables yet"
     if database_fault is not None:
-        down.append(f"PostgreSQL: {database_fault}. {_READ_ON} “503”.")
+        down.append(f"PostgreSQL: {database_fault}. {READ_ON} “503”.")
+    if (fault := fault_of_standby(found)) is not None:
+        down.append(f"The standby: {fault}. Reads ask the primary. {READ_ON} “A standby for the long reads”.")
     if found["redis"] is None:
-        down.append(f"Redis does not answer. {_READ_ON} “503”.")
+        down.append(f"Redis does not answer. {READ_ON} “503”.")
     if found["redis"] and not found["deliveries"]:
-        down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")
+        down.append(f"No worker delivers to webhooks. {READ_ON} “A webhook is behind”.")
     if found["redis"] and not found["workers"]:
-        down.append(f"No worker answers. {_READ_ON} “Sends answer 202”.")
+        down.append(f"No worker answers. {READ_ON} “Sends answer 202”.")
     if not found["is_swept"]:
         since = f"no sweep has run for {found['swept_s_ago']:.0f} s"
-        down.append(f"Workers answer, and {since}. {_READ_ON} “Sends answer 202”.")
+        down.append(f"Workers answer, and {since}. {READ_ON} “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
-        down.append(f"Beat does not answer: no audit runs by itself. {_READ_ON} “Web, beat or Flower does not answer”.")
+        down.append(f"Beat does not answer: no audit runs by itself. {READ_ON} “Web, beat or Flower does not answer”.")
     down += [
-        f"{name} does not answer. {_READ_ON} “Web, beat or Flower does not answer”."
+        f"{name} does not answer. {READ_ON} “Web, beat or Flower does not answer”."
         for part, name in _PAGES.items()
         if found[part] is False
     ]
@@ -187,6 +195,8 @@ def _describe(found: dict[str, Any]) -> str:
         "Status": " ".join([f"{verdict}.", *found["down"]]),
         "Version": found["version"],
         "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
+        **settings_line(found),
+        **standby_line(found),
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": f"{', '.join(found['workers']) or 'none answers'} ({swept})",

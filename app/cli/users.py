@@ -1,6 +1,7 @@
-"""`points users`: register users, one or many, show and erase them. Registering claims what is held for the address."""
+"""`points users`: register users, one or many, show, change and erase them. Registering claims what is held."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,13 +10,22 @@ from app.cli.answer import Answer
 from app.cli.lists import sheet_option
 from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import RowId
+from app.cli.pages import rows_of
 from app.erasing.erase import erase_user
-from app.errors import Refused
-from app.ledger.registering import register_user
+from app.errors import InvalidRequest, Refused
+from app.ledger.registering import change_user, register_user
+from app.ledger.user_requests import read_changes
+from app.pages import entry_pages
+from app.pages.parameters import LIMIT_DEFAULT
+from app.pages.queries import parse_page_request
 from app.postgres.database import transaction
+from app.settings import settings
 from app.values.numbers import counted, points
 
-_COLUMNS = {
+if TYPE_CHECKING:
+    from app.cli.tables import Columns
+
+_COLUMNS: "Columns" = {
     "ID": "id",
     "E-mail": "email",
     "First name": "first_name",
@@ -23,12 +33,21 @@ _COLUMNS = {
     "External ID": "external_id",
     "Balance": "balance",
 }
+_ENTRIES: "Columns" = {
+    "When": "created_at",
+    "Points": "amount",
+    "Type": "type",
+    "Transaction": "transaction_id",
+    "Organization": lambda row: f"{row['organization']['id']} {row['organization']['name']}",
+    "Label": "label",
+    "Reference": "reference",
+}
 _BAD_ROWS_SHOWN_MAX = 100
 
 
 @click.group()
 def users() -> None:
-    """Register, show and erase users."""
+    """Register, show, change and erase users."""
 
 
 @users.command()
@@ -53,6 +72,44 @@ def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
     with transaction() as connection:
         return Answer(document(rows.get(connection, email)), columns=_COLUMNS)
+
+
+@users.command()
+@click.argument("user_id", metavar="ID", type=RowId("user"))
+@click.option("--email", help="The user is known by this address from then on, and claims what is held for it.")
+@click.option("--first-name", help="The first name.")
+@click.option("--last-name", help="The last name; it may be blank.")
+@click.option("--external-id", help="Your own id of the account.")
+@operator_command
+def change(
+    user_id: int, email: str | None, first_name: str | None, last_name: str | None, external_id: str | None
+) -> Answer:
+    """Change the address, the names or the external id of a user. What was paid to the old address stays."""
+    given = {"email": email, "first_name": first_name, "last_name": last_name, "external_id": external_id}
+    fields = {name: value for name, value in given.items() if value is not None}
+    if not fields:
+        raise click.UsageError("Nothing is changed: give --email, --first-name, --last-name or --external-id.")
+    try:
+        changes = read_changes(fields, settings())
+    except InvalidRequest as error:
+        raise Refused(" ".join(sentence for found in error.faults.values() for sentence in found)) from None
+    with transaction(by=by_operator()) as connection:
+        changed = change_user(connection, user_id, changes)
+    claimed = {"transactions": changed.claimed.transactions, "amount": changed.claimed.points}
+    sentence = f"Claimed: {counted(changed.claimed.points, 'point')}." if claimed["transactions"] else None
+    return Answer(document(changed.user, claimed=claimed), columns=_COLUMNS, sentence=sentence)
+
+
+@users.command()
+@click.argument("user_id", metavar="ID", type=RowId("user"))
+@click.option("--limit", type=click.IntRange(1), default=LIMIT_DEFAULT, show_default=True, help="At most so many.")
+@operator_command
+def entries(user_id: int, limit: int) -> Answer:
+    """Show what made the balance of a user, newest first: credits, and what was taken back of them."""
+    with transaction() as connection:
+        rows.require(connection, user_id)
+    asked = parse_page_request("entries", {}, None, user_id=user_id)
+    return Answer([row.payload() for row in rows_of(entry_pages.page, asked, at_most=limit)], columns=_ENTRIES)
 
 
 @users.command()

@@ -9,10 +9,11 @@ from sqlalchemy import Connection
 
 from app.api_keys import Caller
 from app.batches import verify
+from app.batches.errors import InsufficientBalance
 from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
 from app.console.faults import in_words
-from app.errors import InsufficientBalance, MayNotIssue, PointsError, Refused
+from app.errors import MayNotIssue, PointsError, Refused
 from app.organizations import get_whole, may_not_issue
 from app.uploads import parts as upload_parts
 from app.uploads.sent_before import SentBefore, sent_before

@@ -37,7 +37,7 @@ ROLE_WORDS = {
 }
 
 SCOPE_WORDS = {
-    READ: "read: batches, transactions, reversals, events and requests",
+    READ: "read: batches, transactions, reversals, events, requests and the statement",
     SEND: "send: verify, send, move and cancel; also hold longer, and change the sandbox",
     REVERSE: "reverse: take points back",
     WEBHOOKS: "webhooks: make, change and delete them",

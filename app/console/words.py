@@ -12,7 +12,7 @@ MEANINGS = {
     "returned": "gone back to the balance, because nobody registered in time.",
     "reversal": "points taken back, with the reason. The batch stays listed as it was issued.",
     "refill": "points added to the balance by the operator of the service.",
-    "awaiting approval": "waiting for another than its sender to approve it; nothing is debited before.",
+    "awaiting approval": "waiting for somebody other than its sender to approve it; nothing is debited before.",
     "scheduled": "waiting for the time at which it is to be issued; nothing is debited before.",
     "queued": "accepted, and issued in a moment.",
     "issued": "done: the recipients are debited in their order, as far as the balance pays them.",

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from app import users
 from app.actions import log as actions
 from app.erasing import issued, lists
-from app.errors import ErasureUnfinished
+from app.errors import PointsError
 from app.events import log
 from app.events.sequencer import DIGESTED
 from app.ledger.claim import claim_all
@@ -25,6 +25,15 @@ from app.values.authors import Author
 # Longer than a statement may take (`STATEMENT_TIMEOUT_MS`).
 _PATIENCE_S = 25.0
 _LOOK_EVERY_S = 0.02
+
+
+class ErasureUnfinished(PointsError):
+    """The user is erased, but a copy of the address may be left."""
+
+    status = 503
+    code = "erasure_unfinished"
+    field = "user"
+    says = "The user is erased, but something that began before still runs and may write the address. Call again."
 
 
 def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:

@@ -6,6 +6,7 @@ address cannot be replaced: it is deleted, and the member uploads another.
 
 import io
 import re
+import unicodedata
 import zipfile
 from collections.abc import Callable, Sequence
 from html import escape
@@ -15,6 +16,7 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.postgres.database import transaction
+from app.values.addresses import spellings
 
 _STEP = 50
 # A workbook is a ZIP file; more than this of one of its parts is not read.
@@ -56,30 +58,41 @@ _SENT = text(f"SELECT id FROM uploads WHERE sent_at IS NOT NULL AND findings IS 
 
 
 def _delete_if_it_has_one(connection: Connection, upload_id: int, _user_id: int, keys: Sequence[str]) -> None:
-    content = connection.execute(_LOCK_UNSENT, {"id": upload_id}).scalar_one_or_none()
-    if content is not None and has_one(bytes(content), keys):
+    row: Any = connection.execute(_LOCK_UNSENT, {"id": upload_id, "keys": list(keys)}).one_or_none()
+    if row is not None and (row.is_recipient or has_one(bytes(row.content), keys)):
         connection.execute(_DELETE, {"id": upload_id})
 
 
-_LOCK_UNSENT = text("SELECT content FROM uploads WHERE id = :id AND sent_at IS NULL FOR UPDATE")
+_LOCK_UNSENT = text("""
+    SELECT content, EXISTS (SELECT FROM upload_parts p WHERE p.upload_id = u.id
+                              AND coalesce(p.email_keys, p.emails) && CAST(:keys AS text[])) AS is_recipient
+    FROM uploads u WHERE id = :id AND sent_at IS NULL FOR UPDATE
+""")
 _DELETE = text("DELETE FROM uploads WHERE id = :id")
 
 
 def has_one(content: bytes, keys: Sequence[str]) -> bool:
     """Tell whether a file has one of these addresses in it, or may have: it cannot be read."""
+    spelled = [one for key in keys for one in spellings(key)]
     if not content.startswith(b"PK"):
-        return _is_in(content, keys)
+        return _is_in(content, spelled)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as workbook:
-            return any(_is_in(workbook.open(name).read(_PART_BYTES_MAX), keys) for name in workbook.namelist())
+            return any(_is_in(workbook.open(name).read(_PART_BYTES_MAX), spelled) for name in workbook.namelist())
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
         return True
 
 
 def _is_in(content: bytes, keys: Sequence[str]) -> bool:
-    texts = [content.decode(encoding, errors="ignore").lower() for encoding in ("utf-8", "cp1252", "utf-16-le")]
-    texts.append(content[1:].decode("utf-16-le", errors="ignore").lower())  # In a workbook, a text begins anywhere.
+    texts = [content.decode(encoding, errors="ignore") for encoding in ("utf-8", "cp1252", "utf-16-le")]
+    texts.append(content[1:].decode("utf-16-le", errors="ignore"))  # In a workbook, a text begins anywhere.
+    texts = [_composed(text.lower()) for text in texts]
     return any(key in text or escape(key) in text for key in keys for text in texts)
+
+
+def _composed(text: str) -> str:
+    """Return a text with its accents in the letters, as addresses have them in their normalised form."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _rewrite(connection: Connection, upload_id: int, user_id: int, keys: Sequence[str]) -> None:
@@ -89,7 +102,8 @@ def _rewrite(connection: Connection, upload_id: int, user_id: int, keys: Sequenc
         return
     name = f"erased-{user_id}"
     lines = connection.execute(_REWRITE_PARTS, {"id": upload_id, "keys": list(keys), "name": name}).rowcount
-    address = re.compile("|".join(map(re.escape, keys)), re.IGNORECASE)
+    spelled = [re.escape(one) for key in keys for one in spellings(key)]
+    address = re.compile("|".join(spelled), re.IGNORECASE)
     findings, bad_lines = (_without(value, address, name) for value in (row.findings, row.bad_lines))
     if lines or (findings, bad_lines) != (row.findings, row.bad_lines):
         # A digest of the list would tell whether a guess of the address is right, so the list is not known again.
@@ -101,7 +115,7 @@ def _rewrite(connection: Connection, upload_id: int, user_id: int, keys: Sequenc
 def _without(value: Any, address: re.Pattern[str], name: str) -> Any:
     """Return JSON with `name` for each address. Of a line that has one, no cell is kept: others may have the name."""
     if isinstance(value, str):
-        return address.sub(name, value)
+        return address.sub(name, _composed(value)) if address.search(_composed(value)) else value
     if isinstance(value, list):
         return [_without(one, address, name) for one in value]
     if not isinstance(value, dict):

@@ -6,39 +6,10 @@ from typing import Any, ClassVar
 
 from app.fields.field import Field, FieldFault, Schema, kind
 from app.fields.kinds import Integer
+from app.fields.names import KnownNames
 from app.settings import INT64_MAX, Settings
 from app.values.key_bounds import END_FORM, SCOPES, Bounds, in_order, parse_end
-from app.values.validation_errors import FaultsFound, unknown_name
-
-
-class Scopes(Field[list[str]]):
-    """What a key may do."""
-
-    SCHEMA: ClassVar[Schema] = {
-        "type": "array",
-        "items": {"type": "string", "enum": list(SCOPES)},
-        "minItems": 1,
-        "maxItems": len(SCOPES),
-        "uniqueItems": True,
-    }
-
-    def check(self, value: Any, limits: Settings) -> list[str]:
-        if isinstance(value, list) and 1 <= len(value) <= len(SCOPES):
-            return value
-        seen = f"an array of {len(value)}" if isinstance(value, list) else kind(value)
-        raise FieldFault(f"must be an array of 1 to {len(SCOPES)} scopes, or null for all of them, but are {seen}.")
-
-    def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> list[str] | None:
-        entries: list[Any] | None = super().read_value(value, faults, limits)
-        for place, one in enumerate(entries or ()):
-            key = f"{self.name}.{place}"
-            if not isinstance(one, str):
-                faults.add_entry(key, f"The entry must be a string, but is {kind(one)}.")
-            elif one not in SCOPES:
-                faults.add_entry(key, unknown_name("scope", one, SCOPES, taker="a key"))
-            elif one in value[:place]:
-                faults.add_entry(key, f"The entry is the same scope as {self.name}.{value.index(one)}.")
-        return entries
+from app.values.validation_errors import FaultsFound
 
 
 class End(Field[datetime]):
@@ -55,7 +26,19 @@ class End(Field[datetime]):
             raise FieldFault(str(error)) from None
 
 
-SCOPES_OF_KEY = Scopes("scopes", "What the key may do; null: everything.", ["read", "send"], takes_empty=True)
+SCOPES_OF_KEY = KnownNames(
+    "scopes",
+    "What the key may do; null: everything.",
+    ["read", "send"],
+    of="scopes, or null for all of them",
+    noun="scope",
+    taker="a key",
+    known=SCOPES,
+    is_known=SCOPES.__contains__,
+    entries={"type": "string", "pattern": f"^({'|'.join(SCOPES)})$"},
+    most=len(SCOPES),
+    takes_empty=True,
+)
 EXPIRES_AT = End(
     "expires_at",
     "Until when the key may call: a day, to its end in UTC, or a time with its zone; null: without end.",

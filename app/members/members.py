@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from app.actions import log as actions
-from app.errors import MemberConflict, NotFound, Refused
+from app.errors import NotFound, Refused
 from app.organizations import get as get_organization
 from app.postgres.database import row_to, row_with_id
 from app.values.addresses import parse
@@ -17,6 +17,14 @@ from app.values.texts import checked_name
 
 # Each role includes the ones before it.
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
+
+
+class MemberConflict(Refused):
+    """A member has the address."""
+
+    code = "member_conflict"
+    field = "email"
+    says = "A member has this e-mail address already."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -34,6 +34,19 @@ class EntryRow(NamedTuple):
         """One of `TYPES`."""
         return CREDIT if self.reversal_id is None else REVERSAL
 
+    def payload(self) -> dict[str, Any]:
+        """Return what the platform and an operator see of it."""
+        return {
+            "type": self.type,
+            "amount": self.amount,
+            "transaction_id": self.transaction_id,
+            "reversal_id": self.reversal_id,
+            "organization": {"id": self.organization_id, "name": self.organization_name},
+            "label": self.label,
+            "reference": self.reference,
+            "created_at": self.created_at,
+        }
+
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[EntryRow]:
     """Return the entries of a page; `filters.user_id` must be a live user's."""

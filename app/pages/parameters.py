@@ -61,8 +61,8 @@ def email_key(text: str) -> str:
 
 
 def id_of(noun: str) -> Callable[[str], int]:
-    """Return the parser of a parameter that is the id of a batch, a user or a key."""
-    return integer_of(f"the id of a {noun}, an integer of at least 1", 1, INT64_MAX)
+    """Return the parser of a parameter that is the id of something: `a batch`, `an organization`."""
+    return integer_of(f"the id of {noun}, an integer of at least 1", 1, INT64_MAX)
 
 
 def first_moment(text: str) -> datetime:

@@ -85,12 +85,12 @@ def parse_page_request(
         return read_parameter(query, name, parse, faults) if name in known else None
 
     limit = read("limit", limit_of)
-    of_platform = read("organization", parameters.id_of("organization")) or organization_id
+    of_platform = read("organization", parameters.id_of("an organization")) or organization_id
     filters = Filters(
         organization_id=of_platform if who is None else who.organization.id,
         sandbox=bool(read("sandbox", parameters.flag)) if who is None else who.sandbox,
         email_key=read("email", parameters.email_key),
-        batch_id=read("batch", parameters.id_of("batch")),
+        batch_id=read("batch", parameters.id_of("a batch")),
         created_from=read("created_from", parameters.first_moment),
         created_to=read("created_to", parameters.last_moment),
         debited=read("debited", parameters.flag),
@@ -101,11 +101,11 @@ def parse_page_request(
         status=read("status", _STATUS_OF.get(kind, parameters.one_of(STATUSES))),
         reference=read("reference", parameters.reference),
         state=read("state", parameters.one_of(STATES)),
-        user_id=read("user", parameters.id_of("user")) if user_id is None else user_id,
+        user_id=read("user", parameters.id_of("a user")) if user_id is None else user_id,
         external_id=read("external_id", parameters.reference),
         webhook_id=webhook_id,
         request_id=read("request_id", parameters.request_id),
-        api_key_id=read("api_key", parameters.id_of("key")),
+        api_key_id=read("api_key", parameters.id_of("a key")),
         by=read("by", parameters.author),
         email_part=read("email_part", parameters.part_of_address),
         label_part=read("label_part", parameters.part_of_label),

@@ -7,16 +7,11 @@ from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
 from app.batches.read import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
-from app.errors import (
-    BatchAwaitsApproval,
-    BatchNotIssued,
-    BatchScheduled,
-    IdempotencyKeyReused,
-    OrganizationDisabled,
-)
+from app.errors import BatchNotIssued, IdempotencyKeyReused, OrganizationDisabled
 from app.postgres.database import row_with_id
 from app.postgres.digests import digest
 from app.reversals import read as reversals
+from app.reversals.errors import BatchAwaitsApproval, BatchScheduled
 from app.reversals.request import ReverseRequest
 
 

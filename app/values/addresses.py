@@ -58,6 +58,14 @@ def parse(raw: str) -> Address:
     return Address(text, unicodedata.normalize("NFC", checked.normalized.lower()))
 
 
+def spellings(key: str) -> list[str]:
+    """Return a normalised form, and the same with its domain in ASCII (`xn--`) if that is another."""
+    if key.isascii():
+        return [key]
+    checked = email_validator.validate_email(key, check_deliverability=False, strict=True)
+    return list(dict.fromkeys((key, f"{checked.local_part}@{checked.ascii_domain}")))
+
+
 def is_costly(raw: str) -> bool:
     """Tell whether `parse` may take milliseconds for this text, where a short ASCII text takes 20 to 60 µs."""
     text = raw.strip()

@@ -42,15 +42,21 @@ class Bounds(NamedTuple):
         }
 
     def in_words(self) -> str:
-        """Return the bounds for a person: `send only; until 2027-01-01 00:00Z; 500 points a day`; empty without any."""
+        """Return the bounds for a person: `send only; until the end of 2026-12-31 UTC`; empty without any."""
         words = [] if self.scopes is None else [f"{', '.join(self.scopes)} only"]
-        words += [] if self.expires_at is None else [f"until {moment(self.expires_at)}"]
+        words += [] if self.expires_at is None else [f"until {_end_in_words(self.expires_at)}"]
         words += [] if self.batch_limit is None else [f"{counted(self.batch_limit, 'point')} a batch"]
         words += [] if self.daily_limit is None else [f"{counted(self.daily_limit, 'point')} a day"]
         return "; ".join(words)
 
 
 UNBOUNDED = Bounds()
+
+
+def _end_in_words(end: datetime) -> str:
+    """Return an end as people gave it: a day, where it is the end of one, else the moment."""
+    in_utc = end.astimezone(UTC)
+    return moment(end) if in_utc.time() != time() else f"the end of {in_utc.date() - timedelta(days=1)} UTC"
 
 
 def in_order(scopes: Collection[str]) -> list[str] | None:

@@ -5,12 +5,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from app.errors import InvalidRequest, WebhookDisabled, WebhookNotStuck
+from app.errors import InvalidRequest
 from app.events import log
 from app.events.payloads import Event
 from app.events.read import state_of
 from app.postgres.database import transaction
 from app.webhooks.cursors import upcoming
+from app.webhooks.errors import WebhookDisabled, WebhookNotStuck
 from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.webhooks import (
     AFRESH,

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from app import logs
-from app.errors import SecretsKeyMissing
 from app.postgres.database import single_statement, transaction
 from app.webhooks import cursors
 from app.webhooks.actions import write_disabled
 from app.webhooks.attempts import Attempt, Delivery, delay_s
 from app.webhooks.cursors import Owned, upcoming
+from app.webhooks.errors import SecretsKeyMissing
 from app.webhooks.posting import Poster
 from app.webhooks.secrets import SecretUnreadable, decrypted
 from app.webhooks.webhooks import DISABLED

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from app.events.log import GLOB, PATTERNS, types_like
 from app.fields.field import Field, FieldFault, Schema, Table, kind
 from app.fields.kinds import Integer, Text
+from app.fields.names import KnownNames
 from app.settings import INT64_MAX, Settings
-from app.values.validation_errors import FaultsFound, unknown_name
 from app.webhooks.receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve
 
 DESCRIPTION_LENGTH_MAX = 255
@@ -32,42 +32,23 @@ class Url(Field[str]):
         return value
 
 
-class EventTypes(Field[list[str]]):
-    """Types of events, or patterns of them."""
-
-    def check(self, value: Any, limits: Settings) -> list[str]:
-        if isinstance(value, list) and 1 <= len(value) <= TYPES_MAX:
-            return value
-        seen = f"an array of {len(value)}" if isinstance(value, list) else kind(value)
-        raise FieldFault(f"must be an array of 1 to {TYPES_MAX} types of events, but are {seen}.")
-
-    def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> list[str] | None:
-        entries: list[Any] | None = super().read_value(value, faults, limits)
-        for place, one in enumerate(entries or ()):
-            key = f"{self.name}.{place}"
-            if not isinstance(one, str):
-                faults.add_entry(key, f"The entry must be a string, but is {kind(one)}.")
-            elif not types_like(one):
-                faults.add_entry(key, unknown_name("type", one, PATTERNS, taker="a webhook"))
-            elif one in value[:place]:
-                faults.add_entry(key, f"The entry is the same type as {self.name}.{value.index(one)}.")
-        return entries
-
-    def schema(self, limits: Settings) -> Schema:
-        entries = {"type": "string", "pattern": GLOB.pattern, "examples": list(PATTERNS)}
-        return {"type": "array", "items": entries, "minItems": 1, "maxItems": TYPES_MAX, "uniqueItems": True}
-
-
 URL = Url(
     "url",
     "The URL that events are sent to: https, without user info, at a public address.",
     "https://shop.example.com/points",
     is_required=True,
 )
-TYPES = EventTypes(
+TYPES = KnownNames(
     "types",
     "The types of events to send, `*` for any part of one.",
     ["*"],
+    of="types of events",
+    noun="type",
+    taker="a webhook",
+    known=PATTERNS,
+    is_known=lambda pattern: bool(types_like(pattern)),
+    entries={"type": "string", "pattern": GLOB.pattern, "examples": list(PATTERNS)},
+    most=TYPES_MAX,
     default=["*"],
     takes_empty=True,
 )

@@ -10,8 +10,9 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from sqlalchemy import Connection
 
 from app.actions import log as actions
-from app.errors import Refused, SecretsKeyMissing
+from app.errors import Refused
 from app.settings import settings
+from app.webhooks.errors import SecretsKeyMissing
 from app.webhooks.webhooks import all_secrets, store_secrets
 
 _SECRET_BYTES = 32

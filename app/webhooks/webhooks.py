@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.errors import WebhookLimit
 from app.postgres.database import row_with_id
 from app.postgres.locks import lock_organization
+from app.webhooks.errors import WebhookLimit
 
 WEBHOOKS_MAX = 10
 ENABLED, FAILING, DISABLED = STATUSES = ("enabled", "failing", "disabled")

@@ -6,8 +6,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect
 
-from app import organizations
+from app import api_keys, organizations
 from app.members import links
+from app.values.key_bounds import Bounds, parse_end
 from app.web.application import create_app
 from tests.browser.conftest import Look
 from tests.browser.page_checks import (
@@ -44,7 +45,10 @@ _WIDTHS = pytest.mark.parametrize("width", [390, 1280])
 
 def _link_of_admin(service: Service, email: str) -> str:
     organization = service.organization(1_000_000, name="Umbrella Coffee")
+    bounds = Bounds(["read", "send", "reverse"], parse_end("2999-12-31"), 5_000_000, 20_000_000)
     with service.connection() as connection:
+        for name in ("Loyalty app of the shop in Rosenheim", "R" * 100):
+            api_keys.create(connection, organization.id, sandbox=False, name=name, bounds=bounds)
         _, token = links.add(connection, organization.id, email, "Mary", "Jackson", role="admin", by=None)
     service.send(organization.live, {"recipients": ["ann@example.com", "bo@example.com"], "amount": 50, "label": "May"})
     with service.connection() as connection:

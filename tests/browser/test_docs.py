@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from app import api_keys, organizations
 from tests.browser.conftest import Look
 from tests.browser.page_checks import (
     cut_off_texts,
@@ -17,7 +18,7 @@ from tests.browser.page_checks import (
     width_beyond_the_window,
 )
 from tests.deadline import until
-from tests.service.inside import Service
+from tests.service.inside import Organization, Service
 
 
 def unfold(page: Page, call: str) -> Locator:
@@ -132,6 +133,15 @@ def _webhooks(service: Service, key: str) -> dict[str, int]:
     }
 
 
+def _awaiting(service: Service, caller: Organization) -> dict[str, int]:
+    """Make batches of another key that await an approval; return one for each of the calls that answer it."""
+    with service.connection() as connection:
+        _, another = api_keys.create(connection, caller.id, sandbox=True)
+        organizations.change(connection, caller.id, {"approval_above": 900, "approval_of": "all"})
+    large = {"recipient": "a@example.com", "amount": 901}
+    return {call: service.send(another, large).json()["data"]["batch_id"] for call in ("approveBatch", "rejectBatch")}
+
+
 def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Service) -> None:
     caller = service.organization(0, sandbox_balance=1_000)
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
@@ -150,6 +160,7 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
         "rescheduleBatch": service.send(caller.development, later).json()["data"]["batch_id"],
         "cancelBatch": service.send(caller.development, later).json()["data"]["batch_id"],
         "extendTransaction": service.send(caller.development, held).json()["data"]["transactions"][0]["id"],
+        **_awaiting(service, caller),
     }
     bodies = {
         "verifyReverse": {"batch": batch_id, "reason": "x"},
@@ -159,6 +170,7 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
         "createWebhook": {"url": "http://127.0.0.1:1024/"},
         "changeWebhook": {"url": "http://127.0.0.1:1024/"},
         "replayWebhook": {"from_sequence": 1},
+        "rejectBatch": {"reason": "x"},
     }
     statuses = {"registerSandboxUser": 201, "send": 201, "reverse": 201, "createWebhook": 201, "deleteWebhook": 204}
     page = look.at("/docs")
@@ -175,6 +187,8 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
             for parameter in operation["parameters"]:
                 if parameter.get("in") == "path":
                     page.locator(f"#{call}-{parameter['name']}").fill(str(known[call] if usual == 200 else 1))
+                elif parameter.get("in") == "query" and parameter.get("required"):  # A day.
+                    page.locator(f"#{call}-{parameter['name']}").fill(f"{datetime.now(UTC):%Y-%m-%d}")
             if call in bodies:
                 page.locator(f"#{call} textarea").fill(json.dumps(bodies[call]))
             try_call(page, call, statuses.get(call, usual))

@@ -30,12 +30,15 @@ def let_days_pass(service: Service, days: int, *batch_ids: int) -> None:
             update = sql.SQL("UPDATE {} SET {} WHERE {} = ANY(%(ids)s)")
             connection.execute(update.format(name, changes, sql.Identifier(its_id)), past)
             connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
-        # What the audit holds against these moments: the digests, the days that are counted, and the events of claims.
+        # What the audit holds against these moments: the digests, the days that are counted, what made the balances
+        # of users, and the events of claims.
         connection.execute(_DIGESTED, past)
         connection.execute(_COUNTED_AGAIN)
-        connection.execute("ALTER TABLE events DISABLE TRIGGER USER")
-        connection.execute(_CLAIMS_TOLD, past)
-        connection.execute("ALTER TABLE events ENABLE TRIGGER USER")
+        for table, statement in (("user_entries", _CREDITED), ("events", _CLAIMS_TOLD)):
+            name = sql.Identifier(table)
+            connection.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(name))
+            connection.execute(statement, past)
+            connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
 
 
 _DIGESTED = """
@@ -49,6 +52,10 @@ _DIGESTED = """
 """
 _COUNTED_AGAIN = "UPDATE organizations SET counted_until = '-infinity', sandbox_counted_until = '-infinity'"
 # A transaction's id is 131,072 times its batch's, and its position.
+_CREDITED = """
+    UPDATE user_entries SET created_at = created_at - CAST(%(past)s AS interval)
+    WHERE transaction_id / 131072 = ANY(%(ids)s) AND reversal_id IS NULL
+"""
 _CLAIMS_TOLD = """
     UPDATE events SET created_at = created_at - CAST(%(past)s AS interval)
     WHERE type = 'transaction.claimed' AND (data #>> '{transactions,0}')::bigint / 131072 = ANY(%(ids)s)

@@ -159,7 +159,7 @@ def test_what_is_asked_is_read_by_the_rules_of_the_lists(service: Service) -> No
     assert rows("batches", number, "--to", yesterday) == []
     assert rows("reversals", number, "--status", "done") == []
     wrong = service.command("export", "transactions", number, "--from", "yesterday", "--state", "lost", status=2)
-    assert "--from must be a time in ISO 8601 with its zone" in wrong.stderr
+    assert "--from must be a day such as 2026-01-31, or a time in ISO 8601 with its zone" in wrong.stderr
     assert "--state must be one of" in wrong.stderr
     unknown = service.command("export", "transactions", number, "--after", "131072", "--sandbox", status=1)
     assert unknown.stderr == "points: There is no transaction 131072.\n"

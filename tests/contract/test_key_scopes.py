@@ -20,11 +20,13 @@ _CALLS: list[tuple[str, str, Any, set[str]]] = [
     *(("POST", f"/v1/points/{name}", _ONE, {"send"}) for name in ("verify", "send", "sent-before")),
     ("PATCH", "/v1/batches/1", {"send_at": "2999-01-01T00:00:00Z"}, {"send"}),
     ("POST", "/v1/batches/1/cancel", None, {"send"}),
+    ("POST", "/v1/batches/1/approve", None, {"approve"}),
+    ("POST", "/v1/batches/1/reject", {"reason": "x"}, {"approve"}),
     ("POST", "/v1/transactions/1/extend", {"held_until": "2999-01-01T00:00:00Z"}, {"send"}),
     ("POST", "/v1/points/reverse/verify", {"batch": 1, "reason": "x"}, {"reverse"}),
     ("POST", "/v1/points/reverse", {"batch": 1, "reason": "x"}, {"reverse"}),
     *(("GET", f"/v1/{name}", None, {"read"}) for name in ("batches", "transactions", "reversals", "events")),
-    ("GET", "/v1/requests", None, {"read"}),
+    *(("GET", f"/v1/{name}", None, {"read"}) for name in ("requests", "statement")),
     ("GET", "/v1/transactions/1", None, {"read"}),
     ("GET", "/v1/batches/1", None, {"read", "send"}),
     ("GET", "/v1/reversals/1", None, {"read", "reverse"}),
@@ -118,8 +120,8 @@ def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None
     none = dict.fromkeys(shown)
     assert listed[whole["id"]] | shown | {"name": "Till"} == listed[whole["id"]]
     assert [one for one in listed.values() if one | none == one and plain.text.startswith(one["start"])]
-    said = service.command("keys", "list", str(made.id)).stdout
-    assert "read, send only; until 3000-01-01 00:00Z; 20 points a batch; 100 points a day" in re.sub(r"\s+", " ", said)
+    said = re.sub(r"\s+", " ", service.command("keys", "list", str(made.id)).stdout)
+    assert "read, send only; until the end of 2999-12-31 UTC; 20 points a batch; 100 points a day" in said
     events: list[Any] = []
 
     def are_told() -> bool:
@@ -128,8 +130,8 @@ def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None
 
     until(are_told, every_s=0.1)
     assert [event["data"]["key"] for event in events] == [
-        {"id": whole["id"], "sandbox": False, **shown},
-        {"id": events[1]["data"]["key"]["id"], "sandbox": False, **none},
+        {"id": whole["id"], "name": "Till", "sandbox": False, **shown},
+        {"id": events[1]["data"]["key"]["id"], "name": None, "sandbox": False, **none},
     ]
 
 

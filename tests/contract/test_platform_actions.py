@@ -49,7 +49,10 @@ def test_what_a_key_and_an_operator_did_is_told_alike_to_the_platform_and_to_ope
     told = service.command("actions", "--by", f"platform_key:{ours.id}").stdout
     assert "platform key" in told
     assert user["email"] not in told
-    assert "by" in service.command("actions", "--by", "ada", status=1).stderr
+    assert "--by must be member, platform_key or operator" in service.command("actions", "--by", "ada", status=2).stderr
+    assert service.command("actions", "--organization", "999999", status=1).stderr == (
+        "points: There is no organization 999999.\n"
+    )
 
 
 def test_every_fault_of_the_query_is_named_and_the_scope_is_needed(service: Service) -> None:

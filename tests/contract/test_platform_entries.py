@@ -19,7 +19,7 @@ def ours(service: Service) -> Platform:
 
 
 def test_the_entries_are_the_credits_and_what_was_taken_back_newest_first(
-    acme: Organization, globex: Organization, ours: Platform
+    service: Service, acme: Organization, globex: Organization, ours: Platform
 ) -> None:
     email, later = address(), address()
     _, [held] = send(globex.live, {"items": [{"email": email.upper(), "amount": 40, "reference": "r-1"}], "label": "A"})
@@ -57,6 +57,9 @@ def test_the_entries_are_the_credits_and_what_was_taken_back_newest_first(
     assert told[6]["created_at"] > success(globex.live.get(f"/v1/transactions/{held}"))["created_at"]
     for limit in (1, 2, 7):
         assert ours.entries(user["id"], limit=limit) == told
+    assert service.json("users", "entries", str(user["id"])) == told
+    assert service.json("users", "entries", str(user["id"]), "--limit", "2") == told[:2]
+    assert service.command("users", "entries", "999999999", status=1).stderr == "points: There is no user 999999999.\n"
 
 
 def test_one_batch_may_pay_a_user_many_times(acme: Organization, ours: Platform) -> None:

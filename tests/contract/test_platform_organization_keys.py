@@ -10,6 +10,7 @@ from tests.deadline import until
 from tests.service.up import Service
 
 _KEY = {"id", "organization_id", "sandbox", "name", "start", "created_at", "last_used_at", "revoked_at"}
+_KEY |= {"scopes", "expires_at", "batch_limit", "daily_limit"}
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,23 @@ def test_a_key_is_made_as_by_the_command_used_and_revoked(service: Service, ours
     until(lambda: ("key.created", made["id"]) in _told(reader), every_s=0.2)
     told = [key_id for kind, key_id in _told(reader) if kind == "key.revoked"]
     assert told == [till["id"]], "revoking it again tells nothing"
+
+
+def test_a_key_is_made_with_bounds_and_keeps_them(service: Service, ours: Platform, shop: int) -> None:
+    bounds: dict[str, Any] = {"scopes": ["read", "send"], "expires_at": "2999-12-31T18:00:00.000000Z"}
+    bounds |= {"batch_limit": 5, "daily_limit": 7}
+    made = _make(ours, shop, **bounds | {"scopes": ["send", "read"]})
+    assert made | bounds == made
+    [listed] = [one for one in success(ours.get(_keys(shop)))["keys"] if one["id"] == made["id"]]
+    assert listed | bounds == listed
+    till = Key(service, made["key"])
+    for amount in (5, 6, 3):
+        answer = till.send({"recipient": address(), "amount": amount})
+        assert answer.status_code == (201 if amount == 5 else 403), answer.text
+    refusal(till.get("/v1/webhooks"), 403, "authorization")
+    bad = {"scopes": ["write"], "expires_at": "2020-12-31", "batch_limit": 0, "daily_limit": True}
+    named = ("scopes.0", "expires_at", "batch_limit", "daily_limit")
+    refusal(ours.call("POST", _keys(shop), json=bad), 400, *named)
 
 
 def _told(key: Key) -> list[tuple[str, int]]:

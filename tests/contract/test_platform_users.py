@@ -262,6 +262,20 @@ def test_a_new_address_claims_what_is_held_for_it_and_the_old_one_keeps_what_it_
     service.command("audit")
 
 
+def test_the_command_changes_a_user_as_the_call_does(service: Service, acme: Organization, ours: Platform) -> None:
+    new = address()
+    user, other = (ours.registered(address()) for _ in range(2))
+    success(acme.live.send({"recipient": new, "amount": 4}), 201)
+    number = str(user["id"])
+    changed = service.json("users", "change", number, "--email", new, "--last-name", "", "--external-id", new)
+    assert changed.pop("claimed") == {"transactions": 1, "amount": 4}
+    assert changed == user | {"email": new, "last_name": "", "external_id": new, "balance": 4} == ours.user(user["id"])
+    service.command("users", "change", number, status=2)
+    for wrong in ("x", other["email"]):
+        assert "The email" in service.command("users", "change", number, "--email", wrong, status=1).stderr
+    assert ours.user(user["id"]) == changed
+
+
 def test_a_change_that_would_make_two_users_of_one_address_is_a_conflict(acme: Organization, ours: Platform) -> None:
     one, other = (ours.registered(address(), external_id=address()) for _ in range(2))
     refusal(ours.change(one["id"], email=other["email"].upper(), first_name="X"), 409, "email")

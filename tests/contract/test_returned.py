@@ -246,6 +246,7 @@ def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Servic
         "current_balance": 50,
     }
     assert [row["state"] for row in again.json()["data"]["transactions"]] == ["credited", *["held"] * 4]
+    assert service.json("audit")["balanced"] is True
 
 
 def test_a_reversal_takes_what_is_past_its_end_before_a_return_does(service: Service, acme: Organization) -> None:

@@ -144,10 +144,11 @@ def test_the_platform_adopts_it_as_its_page_says(service: Service, caller: Organ
         for language, code in _BLOCK.findall(_section("docs/adopting.md", None))
         if language == "python"
     ]
-    sign_up, bulk, app, billing, who_did_what, support, _followed, erased = printed
+    sign_up, bulk, app, made_of, billing, who_did_what, support, _followed, erased = printed
     assert re.fullmatch(r"[1-9][0-9]* 0\n", sign_up)
     assert re.fullmatch(r"created \nconflict \{'users.1.email': \[.* has no @-sign.'\]\}\n", bulk)
     assert app == "Your points: 0\n"
+    assert made_of == ""
     assert re.fullmatch(r"1000\nhttp://\S+/console/link/\S+\n", billing)
     assert " user.registered " in who_did_what
     assert support == "mary.jackson@example.com 0\n"

@@ -1,4 +1,4 @@
-"""What some tests share: many connections, proxies, a real worker, a bare server, and a proof."""
+"""What some tests share: the application, many connections, proxies, a real worker, a bare server, and a proof."""
 
 import subprocess
 import sys
@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 from celery import Celery
+from flask import Flask
 from redis.exceptions import RedisError
 from sqlalchemy import Engine
 
@@ -19,10 +20,12 @@ from app.local.postgresql import PostgreSQL
 from app.messaging import process_redis
 from app.messaging.drains import Drains
 from app.postgres.connections import LOCK_TIMEOUT_MS, connections_in_use, engine, new_engine
+from app.web.application import create_app
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 from tests.deadline import until
-from tests.integration import races, workers
+from tests.integration import books, races, workers
+from tests.integration.visitors import Visitor, visitor
 from tests.ports import free_port
 
 
@@ -31,6 +34,17 @@ def _patient_drains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have drains wait for a held row, and take their turn, as long as it takes on a crowded machine."""
     monkeypatch.setattr("app.ledger.issue._LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
     monkeypatch.setattr("app.ledger.drain._TURN_S", races.PATIENCE_S)
+
+
+@pytest.fixture
+def app(database: None) -> Flask:
+    return create_app()
+
+
+@pytest.fixture
+def ann(app: Flask) -> Visitor:
+    """Sign in a sender of an organization with some points."""
+    return visitor(app, books.make_organization(1_000, sandbox_balance=500), "sender")
 
 
 @pytest.fixture

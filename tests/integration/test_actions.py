@@ -67,6 +67,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         (organizations, "refill", (1, 7, True, "a"), [("balance.refilled", 1, 2, "7")]),
         (organizations, "refill", (1, 7, True, "a"), []),
         (organizations, "set", (1, 30, None), [("organization.changed", 1, 1, "held_days")]),
+        (organizations, "approval", (1, 9, "all"), [("organization.changed", 1, 1, "approval_above, approval_of")]),
         *((organizations, word, (1,), [(f"organization.{word.rstrip('e')}ed", 1, 1, None)])
           for word in ("suspend", "resume", "disable", "enable")),
         (organizations, "enable", (1,), []),
@@ -78,6 +79,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         (members, "link", ("1", None), [("member.link_made", 1, 1, None)]),
         (members, "remove", ("m@example.com",), [("member.removed", 1, 1, None)]),
         (users, "create", ("bo@example.com", "Bo", "B"), [("user.registered", None, 1, None)]),
+        (users, "change", (1, "b@example.com", None, "C", None), [("user.changed", None, 1, "email, last_name")]),
         *((users, "import", (file,), written) for written in ([("users.registered", None, None, "2")], [])),
         (webhooks, "reencrypt", (), [("webhooks.reencrypted", None, None, "0")]),
     ]  # fmt: skip

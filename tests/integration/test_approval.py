@@ -17,10 +17,12 @@ from app.api_keys import Caller
 from app.batches import approval, schedule, unanswered
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, SendingMember, accept
+from app.batches.errors import OwnBatch, ScheduledLimit
 from app.batches.request import IssueRequest
-from app.errors import BatchAwaitsApproval, BatchConflict, BatchNotIssued, OwnBatch, PointsError, ScheduledLimit
+from app.errors import BatchConflict, BatchNotIssued, PointsError
 from app.ledger import drain as draining
 from app.postgres.database import single_statement, transaction
+from app.reversals.errors import BatchAwaitsApproval
 from tests.deadline import until
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of

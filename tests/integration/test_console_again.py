@@ -9,7 +9,6 @@ from werkzeug.test import TestResponse
 
 from app.ledger.refill import refill
 from app.postgres.database import transaction
-from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm, hidden, rows_of, upload, value
@@ -21,16 +20,6 @@ _OWN = (
     "email,amount,reference,label\n"
     "a@example.com,600,=1,\nb@example.com,600,r-2,Own\nc@example.com,300,,\nd@example.com,900,+4,=Label\n"
 )
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
-@pytest.fixture
-def ann(app: Flask) -> Visitor:
-    return visitor(app, books.make_organization(1_000), "sender")
 
 
 def _sent(ann: Visitor, content: str, **fields: str) -> str:

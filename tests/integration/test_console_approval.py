@@ -5,7 +5,6 @@ from flask import Flask
 
 from app import organizations
 from app.postgres.database import transaction
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm
 from tests.integration.visitors import Visitor, visitor, words_of
@@ -13,11 +12,6 @@ from tests.integration.visitors import Visitor, visitor, words_of
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _LIST = "email,amount\nada@example.com,30\nbob@example.com,71\n"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture
@@ -33,12 +27,12 @@ def _send(of: Visitor) -> str:
     """Send a list of 101 points; return the path of its batch."""
     path = checked(of, _LIST, label="Spring")
     page = words_of(of.get(f"{path}/confirm"))
-    assert "It awaits an approval by another than you , because it is of more than 100 points." in page
+    assert "It awaits an approval by somebody other than you , because it is of more than 100 points." in page
     answer = confirm(of, path)
     assert answer.status_code == 303, answer.text
     outcome = words_of(of.get(answer.location))
     assert "Awaiting approval" in outcome
-    assert "1 batch of this list awaits an approval by another than Ann Sender" in outcome
+    assert "1 batch of this list awaits an approval by somebody other than Ann Sender" in outcome
     with transaction() as connection:
         batch_id = connection.exec_driver_sql("SELECT max(id) FROM batches").scalar_one()
     return f"/batches/{batch_id}"
@@ -104,7 +98,7 @@ def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organiza
         batch_id = connection.exec_driver_sql("SELECT max(id) FROM batches").scalar_one()
     batch = f"/batches/{batch_id}"
     page = mary.get(f"{batch}/approval").text
-    assert "another must approve or reject it" in page
+    assert "somebody else must approve or reject it" in page
     assert f"{batch}/approve" not in page
     for verb in ("approve", "reject"):
         told = mary.post(f"{batch}/{verb}", of="/members", reason="x")

@@ -8,7 +8,6 @@ from flask import Flask
 from app.console import checking as console_checking
 from app.recipient_files import checking
 from app.uploads import uploads
-from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm, hidden, upload, value
@@ -17,11 +16,6 @@ from tests.integration.visitors import Visitor, visitor, words_of
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _SEVEN = "email\n" + "".join(f"p{number}@example.com\n" for number in range(7))
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

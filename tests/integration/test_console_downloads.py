@@ -7,17 +7,11 @@ from werkzeug.http import parse_options_header
 from werkzeug.test import TestResponse
 
 from app.postgres.database import transaction
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.console_forms import filled, read
 from tests.integration.visitors import Visitor, visitor
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 def _sent(ann: Visitor) -> str:

@@ -6,31 +6,18 @@ import zipfile
 from io import BytesIO, StringIO
 
 import pytest
-from flask import Flask
 from python_calamine import CalamineWorkbook
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from app.postgres.database import transaction
 from app.recipient_files.workbook_process import text_of
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm, hidden, upload
-from tests.integration.visitors import Visitor, visitor, words_of
+from tests.integration.visitors import Visitor, words_of
 from tests.unit.workbooks import Rows, xlsx
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
-@pytest.fixture
-def ann(app: Flask) -> Visitor:
-    """Sign in a sender of an organization with some points."""
-    return visitor(app, books.make_organization(1_000, sandbox_balance=500), "sender")
 
 
 def answered(of: Visitor, path: str, **fields: str) -> TestResponse:

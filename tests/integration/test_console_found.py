@@ -9,18 +9,12 @@ import pytest
 from flask import Flask
 
 from app.pages import far, filters
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import Visitor, make_member, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
 ANN, BOB, UMLAUT = "ann@example.com", "Bob.Lee@Example.org", "zoë@example.com"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

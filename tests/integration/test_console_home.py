@@ -11,22 +11,11 @@ from app.console.chart import HEIGHT, bars
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
 from app.statement.read import statement_of
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
-@pytest.fixture
-def ann(app: Flask) -> Visitor:
-    return visitor(app, books.make_organization(1_000, sandbox_balance=500), "sender")
 
 
 def _let_a_day_pass() -> None:

@@ -5,22 +5,11 @@ import re
 import pytest
 from flask import Flask
 
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm, hidden, rows_of
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
-@pytest.fixture
-def ann(app: Flask) -> Visitor:
-    return visitor(app, books.make_organization(1_000, sandbox_balance=500), "sender")
 
 
 def _take_back(one: Visitor, batch_id: int, reason: str) -> None:

@@ -8,24 +8,19 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from app import api_keys
+from app import api_keys, organizations
 from app.errors import InvalidKey, Refused
 from app.events.sequencer import number_events
+from app.ledger.refill import refill
 from app.members import members
 from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.values import numbers
 from app.values.keys import hash_key
-from app.web.application import create_app
 from tests.integration import books, races
 from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture
@@ -125,7 +120,7 @@ def test_a_key_is_called_by_its_name_wherever_it_is_named(admin: Visitor) -> Non
     assert admin.post("/keys/1/revoke", of="/keys").status_code == 303
     page = _text(admin.get("/keys").text)
     assert "Key 1 (Till & co) is revoked." in page
-    assert "Till & co development" in page
+    assert re.search(r"Till & co pts_dev_\w+… development", page)
     assert "Made development key 1 (Till & co)" in _activity(admin)
     assert "Revoked key 1 (Till & co)" in _activity(admin)
 
@@ -137,7 +132,7 @@ def test_a_key_has_the_bounds_that_its_form_names(admin: Visitor) -> None:
     with transaction() as connection:
         bounds = api_keys.get_caller(connection, hash_key(key)).bounds
     assert bounds == (["read", "send"], datetime(3000, 1, 1, tzinfo=UTC), 500, 2_000)
-    words = "read, send only; until 3000-01-01 00:00Z; 500 points a batch; 2,000 points a day"
+    words = "read, send only; until the end of 2999-12-31 UTC; 500 points a batch; 2,000 points a day"
     for page in (made.text, admin.get("/keys").text):
         assert words in _text(page)
     assert f"Made live key 1: {words}" in _activity(admin)
@@ -277,6 +272,15 @@ def test_activity_goes_on_where_a_page_ends(admin: Visitor) -> None:
     [older] = re.findall(r"/activity\?before=\d+", newest)
     seen = re.findall(r"Revoked key (\d+)<", newest + admin.get(older).text)
     assert seen == [str(number) for number in range(150, 0, -1)]
+
+
+def test_activity_tells_in_words_what_the_platform_changed(admin: Visitor) -> None:
+    with transaction() as connection:
+        organizations.change(connection, admin.organization_id, {"approval_above": 5, "held_days": 9})
+        refill(connection, admin.organization_id, 12_000, sandbox=False)
+    told = _activity(admin)
+    assert "Changed the organization: above how many points sends await an approval, for how long points are" in told
+    assert "Refilled the live balance: 12,000 points" in told
 
 
 def test_a_batch_of_a_member_names_it_as_the_sender_in_every_answer(app: Flask) -> None:

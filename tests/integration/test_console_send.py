@@ -17,7 +17,6 @@ from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import settings
 from app.uploads import uploads
-from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.faulty_list import FAULTY_LIST
 from tests.integration import books
@@ -25,17 +24,6 @@ from tests.integration.races import started, until_waiting
 from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
-@pytest.fixture
-def ann(app: Flask) -> Visitor:
-    """Sign in a sender of an organization with some points."""
-    return visitor(app, books.make_organization(1_000, sandbox_balance=500), "sender")
 
 
 def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> TestResponse:

@@ -21,11 +21,6 @@ from tests.integration.visitors import PASSWORD, forgery_token, make_member, sig
 pytestmark = pytest.mark.usefixtures("database")
 
 
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
 def _link(organization_id: int, email: str = "ann@example.com") -> str:
     with transaction() as connection:
         _, token = links.add(connection, organization_id, email, "Ann", "Smith", role="viewer", by=None)

@@ -9,18 +9,12 @@ import pytest
 from flask import Flask
 from python_calamine import CalamineWorkbook
 
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 ANN, BOB = "ann@example.com", "bob@example.com"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 def _this_month(one: Visitor) -> str:
@@ -57,14 +51,18 @@ def test_a_viewer_sees_what_moved_the_balance_and_what_it_was_for(app: Flask) ->
 
 
 def test_the_months_before_and_after_are_a_step_away_and_others_are_none(app: Flask) -> None:
-    one = visitor(app, books.make_organization(1_000), "viewer")
+    organization_id = books.make_organization(1_000)
+    books.execute("UPDATE organizations SET created_at = '2025-12-31 12:00Z'")
+    one = visitor(app, organization_id, "viewer")
     page = one.get("/statement?month=2026-01")
     assert "Statement of 2026-01" in words_of(page)
     assert re.findall(r'statement\?month=([0-9-]+)" rel="(\w+)"', page.text) == [
         ("2025-12", "prev"),
         ("2026-02", "next"),
     ]
+    assert "Month before: 2025-12 Month after: 2026-02" in words_of(page)
     assert 'rel="next"' not in one.get("/statement").text
+    assert 'rel="prev"' not in one.get("/statement?month=2025-12").text
     assert one.get("/statement?month=0001-01").status_code == 200
     for wrong in ("2999-01", "2026-13", "x", ""):
         refused = one.get(f"/statement?month={wrong}")

@@ -5,18 +5,12 @@ import re
 import pytest
 from flask import Flask
 
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database")
 
 ANN = "ann@example.com"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 def test_each_page_tells_points_and_beside_them_of_how_many_recipients(app: Flask) -> None:

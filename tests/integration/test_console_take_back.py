@@ -7,7 +7,6 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from app.values.ids import POSITIONS
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.test_console_send import hidden, value
 from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
@@ -15,16 +14,6 @@ from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _EMAILS = ["a@example.com", "b@example.com", "c@example.com", "d@example.com"]
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
-
-
-@pytest.fixture
-def ann(app: Flask) -> Visitor:
-    return visitor(app, books.make_organization(1_000), "sender")
 
 
 def _issued(ann: Visitor) -> str:

@@ -10,7 +10,6 @@ from werkzeug.test import TestResponse
 from app.batches.schedule import release_due
 from app.ledger.refill import refill
 from app.postgres.database import transaction
-from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.test_console_send import checked, confirm, hidden, rows_of, value
@@ -19,11 +18,6 @@ from tests.integration.visitors import Visitor, visitor, words_of
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _ZONE = "Europe/Berlin"
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

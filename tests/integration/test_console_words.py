@@ -5,16 +5,10 @@ from flask import Flask
 
 from app.batches.read import STATES, STATUSES
 from app.members.members import VIEWER
-from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import Visitor, visitor
 
 pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.mark.parametrize(

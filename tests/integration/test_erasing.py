@@ -14,21 +14,22 @@ from app.batches.accept import Acceptance, Send, accept
 from app.batches.read import transactions_of
 from app.batches.request import IssueRequest
 from app.erasing import erase, issued, lists
-from app.erasing.erase import erase_user
-from app.errors import ErasureUnfinished, NotFound, UserErased
+from app.erasing.erase import ErasureUnfinished, erase_user
+from app.errors import NotFound
 from app.events.log import PLATFORM
 from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.recipient_files.workbook_writer import workbook_of
+from app.users import UserErased
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
-from app.web.application import create_app
 from app.web.recording import request_log
 from tests.deadline import until
 from tests.integration import books
 from tests.integration.logs_of_events import events_of, number_all
+from tests.integration.needles import tables_with
 from tests.integration.races import started
 from tests.integration.test_console_send import checked, confirm
 from tests.integration.visitors import visitor
@@ -41,21 +42,9 @@ FIRST, LAST = "Augustine", "Lovelaceton"
 NEEDLES = [text.lower() for text in (BEFORE, NOW, FIRST, LAST)]
 BO, CY = "bo@example.com", "cy@example.com"
 
-_TABLES = """
-    SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1
-"""
-
 
 def _found() -> list[str]:
-    """Return each table with a row that has a needle, in whatever column: as text, in JSON, or as bytes."""
-    wanted = [*NEEDLES, *(needle.encode().hex() for needle in NEEDLES)]
-    found = []
-    with transaction() as connection:
-        for table in connection.exec_driver_sql(_TABLES).scalars().all():
-            rows = connection.exec_driver_sql(f"SELECT lower(CAST(t AS text)) FROM {table} t").scalars().all()
-            found += [f"{table}: {needle}" for needle in wanted if any(needle in row for row in rows)]
-    return found
+    return tables_with(NEEDLES)
 
 
 def _send(organization_id: int, emails: list[str], key: str, **more: Any) -> Acceptance:
@@ -75,11 +64,6 @@ def _send(organization_id: int, emails: list[str], key: str, **more: Any) -> Acc
         [accepted] = accept(connection, [Send(books.key_of(connection, organization_id), request, key)])
     assert isinstance(accepted, Acceptance), accepted
     return accepted
-
-
-@pytest.fixture
-def app() -> Flask:
-    return create_app()
 
 
 @pytest.fixture

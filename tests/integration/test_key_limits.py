@@ -9,9 +9,10 @@ from app import api_keys
 from app.api.sending.accepting import accept_bounded_together, accept_together
 from app.batches import bounded, key_limits
 from app.batches.accept import Acceptance, Send
+from app.batches.errors import KeyLimit
 from app.batches.key_limits import KeyInUse
 from app.batches.request import IssueRequest
-from app.errors import InvalidKey, KeyLimit
+from app.errors import InvalidKey
 from app.postgres.database import transaction
 from app.values.key_bounds import Bounds
 from app.values.keys import hash_key

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from app.errors import NotKnown
+from app.batches.errors import NotKnown
 from app.members.members import SENDER
 from app.postgres import connections
 from app.postgres.database import transaction

@@ -24,10 +24,11 @@ _LIMITS = {
 
 @pytest.fixture
 def another_mind(scratch: Engine) -> Iterator[None]:
-    """Let the database itself set no limit, and another time zone."""
+    """Let the database itself set no limit, and what the service could not work with."""
     with scratch.begin() as connection:
         name = connection.exec_driver_sql("SELECT current_database()").scalar_one()
-        for setting, value in {**dict.fromkeys(_LIMITS, "0"), "timezone": "'Asia/Tokyo'"}.items():
+        contrary = {"timezone": "'Asia/Tokyo'", "datestyle": "German", "search_path": "elsewhere", "array_nulls": "off"}
+        for setting, value in {**dict.fromkeys(_LIMITS, "0"), **contrary}.items():
             connection.exec_driver_sql(f"ALTER DATABASE {name} SET {setting} = {value}")
     yield
     with scratch.begin() as connection:
@@ -42,7 +43,12 @@ def test_a_session_begins_with_our_limits_and_in_utc_whatever_the_database_has_s
     engine.dispose()
     settings = {row.name: row.setting for row in shown}
     assert {name: int(settings[name]) for name in _LIMITS} == _LIMITS
-    assert settings["TimeZone"] == "UTC"
+    assert {name: settings[name] for name in ("TimeZone", "DateStyle", "search_path", "array_nulls")} == {
+        "TimeZone": "UTC",
+        "DateStyle": "ISO, MDY",
+        "search_path": "public",
+        "array_nulls": "on",
+    }
     assert (settings["enable_seqscan"], settings["jit"]) == ("off", "off")
 
 

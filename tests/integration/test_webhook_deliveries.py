@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 from sqlalchemy import text
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from app.errors import InvalidRequest, WebhookDisabled, WebhookLimit, WebhookNotStuck
+from app.errors import InvalidRequest
 from app.events import log
 from app.events.sequencer import number_events
 from app.pages import delivery_pages
@@ -19,6 +19,7 @@ from app.postgres.database import transaction
 from app.settings import settings
 from app.webhooks import actions as webhook_actions
 from app.webhooks import attempts, cursors, delivery, posting, webhooks
+from app.webhooks.errors import WebhookDisabled, WebhookLimit, WebhookNotStuck
 from app.webhooks.lag import lag_by_status, lags
 from app.webhooks.secrets import encrypted, new_secret, reencrypted
 from app.webhooks.webhooks import WebhookRow

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.batches.errors import InsufficientBalance
 from app.batches.request import IssueRequest
 from app.batches.verify import affordable, verify
-from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
+from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.organizations import OrganizationInMode, may_not_issue
 from tests.unit.conftest import CALLER
 

@@ -40,16 +40,7 @@ def outcome_payload(outcome: Outcome) -> dict[str, Any]:
 
 def entry_payload(entry: EntryRow) -> dict[str, Any]:
     """Entry: a credit of a user, or what was taken back of one."""
-    return {
-        "type": entry.type,
-        "amount": entry.amount,
-        "transaction_id": entry.transaction_id,
-        "reversal_id": entry.reversal_id,
-        "organization": {"id": entry.organization_id, "name": entry.organization_name},
-        "label": entry.label,
-        "reference": entry.reference,
-        "created_at": timestamp(entry.created_at),
-    }
+    return entry.payload() | {"created_at": timestamp(entry.created_at)}
 
 
 def organization_payload(organization: WholeOrganization) -> dict[str, Any]:

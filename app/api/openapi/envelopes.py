@@ -4,8 +4,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi import answers, event_answers, platform_answers, request_answers, statement_answers
-from app.api.openapi.answers import Null, says, says_one_of
+from app.api.openapi import (
+    answer_values,
+    batch_answers,
+    event_answers,
+    health_answers,
+    organization_answers,
+    platform_answers,
+    request_answers,
+    reversal_answers,
+    sandbox_answers,
+    statement_answers,
+    verify_answers,
+    webhook_answers,
+)
+from app.api.openapi.answer_values import Additions, Null, says, says_one_of
 from app.api.openapi.calls import CODES, SUCCESSES
 
 Sentences = Annotated[list[str], Field(min_length=1)]
@@ -17,7 +30,7 @@ class Success(BaseModel):
     success: Literal[True] = says("True on a success.", True)
     data: BaseModel
     errors: Null = says("Null on a success.", None)
-    additional_data: answers.Additions
+    additional_data: Additions
 
 
 class Problem(BaseModel):
@@ -35,7 +48,11 @@ class Failure(BaseModel):
     additional_data: Problem | None = says("Null on a 400; on every other error its code.")
 
 
-_MODELS = vars(answers) | vars(event_answers) | vars(platform_answers) | vars(request_answers) | vars(statement_answers)
+_FILES = (
+    *(answer_values, batch_answers, event_answers, health_answers, organization_answers, platform_answers),
+    *(request_answers, reversal_answers, sandbox_answers, statement_answers, verify_answers, webhook_answers),
+)
+_MODELS = {name: model for file in _FILES for name, model in vars(file).items()}
 
 
 def _success(answer: dict[str, Any]) -> type[BaseModel]:

@@ -7,12 +7,15 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Approval, Organization, Transaction
+from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
-from app.api.openapi.event_answers import Delivery, ReversedTransaction
+from app.api.openapi.organization_answers import Organization
 from app.api.openapi.platform_answers import Entry, RegisteredUser
-from app.errors import InsufficientBalance, OrganizationSuspended
+from app.api.openapi.reversal_answers import ReversedTransaction
+from app.api.openapi.webhook_answers import Delivery
+from app.batches.errors import InsufficientBalance
+from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"

@@ -1,11 +1,12 @@
-"""The data of answers to the platform, as models that only describe them (see answers.py)."""
+"""The data of answers to the platform."""
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Cursor, Id, Null, Organization, Points, Time, says, says_one_of
+from app.api.openapi.answer_values import Cursor, Id, Null, Points, Time, says, says_one_of
 from app.api.openapi.event_answers import EventId, EventTime, LastSequence
+from app.api.openapi.organization_answers import Organization
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES

@@ -1,8 +1,8 @@
-"""The data of `GET /v1/requests`, as models that only describe it (see `answers.py`)."""
+"""The data of `GET /v1/requests`."""
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Cursor, Id, Time, says
+from app.api.openapi.answer_values import Cursor, Id, Time, says
 
 
 class Request(BaseModel):

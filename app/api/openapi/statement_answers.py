@@ -1,10 +1,10 @@
-"""The data of `GET /v1/statement`, as models that only describe it (see `answers.py`)."""
+"""The data of `GET /v1/statement`."""
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi.answers import Points, says
+from app.api.openapi.answer_values import Points, says
 
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$", json_schema_extra={"format": "date"})]
 _Balance = Annotated[int, Field(json_schema_extra={"format": "int64"})]

@@ -24,6 +24,7 @@ def approve(batch_id: int) -> Response:
         NotFound: the caller has no such batch.
         OwnBatch: the key has sent it.
         BatchConflict: it does not await an approval.
+        MayNotIssue: the organization is disabled or suspended; the batch awaits the approval still.
         LimitReached: as many batches as may be are scheduled.
         NotKnown: somebody holds its organization; ask again.
     """

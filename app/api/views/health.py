@@ -2,11 +2,12 @@
 
 from flask import Blueprint, Response
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.api.answers import envelope
 from app.messaging.process_redis import redis
 from app.postgres.database import has_tables, transaction
+from app.postgres.session_checks import WrongSession
 
 _NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 
@@ -28,6 +29,9 @@ def readyz() -> Response:
         with transaction() as connection:
             if not has_tables(connection):
                 faults["postgresql"] = [_NO_TABLES]
+    except DBAPIError as error:
+        wrong = isinstance(error.orig, WrongSession)
+        faults["postgresql"] = [f"{error.orig}." if wrong else "PostgreSQL is out of reach."]
     except SQLAlchemyError:
         faults["postgresql"] = ["PostgreSQL is out of reach."]
     try:

@@ -14,13 +14,14 @@ from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
-from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, ReversalLost
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import payloads
 from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal
+from app.reversals.errors import ReversalLost
 from app.reversals.preview import recoverable
 from app.reversals.read import EntryRow, ReversalRow
 from app.reversals.request import ReverseReading, ReverseRequest

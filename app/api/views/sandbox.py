@@ -9,12 +9,21 @@ from app.api.auth import caller
 from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.api_keys import Caller
-from app.errors import DevelopmentKeyRequired
+from app.errors import PointsError
 from app.ledger import sandbox
 from app.ledger.refill import reset_sandbox
 from app.postgres.database import transaction
 
 blueprint = Blueprint("sandbox", __name__)
+
+
+class DevelopmentKeyRequired(PointsError):
+    """A live key was used for a call that only the sandbox has."""
+
+    status = 403
+    code = "development_key_required"
+    field = "authorization"
+    says = "Only a development key may change the sandbox, but this is a live key."
 
 
 @blueprint.post("/v1/sandbox/reset")

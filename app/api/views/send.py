@@ -19,17 +19,11 @@ from app.api.sending.waiting import Rows
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
+from app.batches.errors import BatchCancelled, BatchLost, BatchRejected
 from app.batches.fields import SEND
 from app.batches.rehearsing import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.batches.request import IssueRequest, read_issue_request
-from app.errors import (
-    BatchCancelled,
-    BatchLost,
-    BatchRejected,
-    OrganizationDisabled,
-    OrganizationSuspended,
-    PointsError,
-)
+from app.errors import OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away, transaction
 

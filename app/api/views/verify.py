@@ -10,9 +10,9 @@ from app.api.requests.rehearsal import end_connection, rehearsal
 from app.api_keys import Caller
 from app.batches import key_limits
 from app.batches import verify as ledger
+from app.batches.errors import KeyLimit
 from app.batches.rehearsing import RATE_LIMITED, SILENT, UNAVAILABLE, as_rehearsed, refusal_of
 from app.batches.request import IssueRequest, read_issue_request
-from app.errors import KeyLimit
 from app.postgres.database import single_statement
 
 blueprint = Blueprint("verify", __name__)

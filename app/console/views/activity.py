@@ -12,6 +12,7 @@ from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.values.ids import require_id
+from app.values.numbers import points
 from app.values.texts import with_name
 
 _ROWS = 100
@@ -101,6 +102,7 @@ def _path_of(action: ActionRow) -> str | None:
 def sentence_of(action: ActionRow) -> str:
     """Return a sentence about an action, with its ids and names."""
     mode = {None: "", True: "sandbox", False: "live"}[action.sandbox]
+    detail = _detail_of(action)
     return _SENTENCES.get(action.action, action.action).format(
         subject=action.subject_name,
         id=action.subject_id,
@@ -108,6 +110,24 @@ def sentence_of(action: ActionRow) -> str:
         key="development" if action.sandbox else "live",
         mode=mode,
         Mode=mode.capitalize(),
-        detail=action.detail,
-        more="" if action.detail is None else f": {action.detail}",
+        detail=detail,
+        more="" if detail is None else f": {detail}",
     )
+
+
+_OPTIONS = {
+    "name": "its name",
+    "held_days": "for how long points are held",
+    "low_balance": "below which balance it is low",
+    "approval_above": "above how many points sends await an approval",
+    "approval_of": "whose sends await an approval",
+}
+
+
+def _detail_of(action: ActionRow) -> str | None:
+    """Return what the log tells of an action, in the words of the pages."""
+    if action.detail is not None and action.action == actions.ORGANIZATION_CHANGED:
+        return ", ".join(_OPTIONS.get(name, name) for name in action.detail.split(", "))
+    if action.detail is not None and action.action == actions.REFILLED:
+        return points(int(action.detail))
+    return action.detail

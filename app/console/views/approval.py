@@ -5,13 +5,14 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from app.actions import log as actions
 from app.batches import approval, schedule
+from app.batches.errors import NotKnown, OwnBatch
 from app.batches.read import AWAITING_APPROVAL, QUEUED
 from app.console.authors import authors_of
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import RejectForm
 from app.console.views.batches import get_batch
-from app.errors import BatchConflict, LimitReached, NotKnown, OwnBatch
+from app.errors import BatchConflict, LimitReached, MayNotIssue
 from app.members.members import APPROVER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
@@ -39,7 +40,7 @@ def approve(batch_id: int) -> AnyResponse:
             approved = approval.approve(connection, who, batch_id)
             if approved is not None:
                 record_action(connection, actions.APPROVED, batch_id, sandbox=who.sandbox)
-    except (OwnBatch, BatchConflict, LimitReached, NotKnown) as error:
+    except (OwnBatch, BatchConflict, MayNotIssue, LimitReached, NotKnown) as error:
         flash(error.sentence, "bad")
     else:
         if approved is not None and approved.status == QUEUED:

@@ -5,11 +5,12 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from app.actions import log as actions
 from app.batches import schedule
+from app.batches.errors import NotKnown
 from app.batches.read import CANCELLED
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.views.batches import get_batch
-from app.errors import BatchConflict, NotKnown
+from app.errors import BatchConflict
 from app.members.members import SENDER
 from app.postgres.database import transaction
 

@@ -5,6 +5,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from app.actions import log as actions
 from app.batches import schedule
+from app.batches.errors import NotKnown
 from app.batches.read import SCHEDULED
 from app.console.blueprints import current_zone, needs, pages
 from app.console.caller import calling_member, record_action
@@ -12,7 +13,7 @@ from app.console.costs import late_sentence
 from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
 from app.console.views.batches import get_batch
-from app.errors import BatchConflict, InvalidRequest, NotKnown
+from app.errors import BatchConflict, InvalidRequest
 from app.members.members import SENDER
 from app.postgres.database import transaction
 from app.values.zones import ZONE_OF_ALL, moment_in

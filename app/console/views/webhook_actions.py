@@ -14,10 +14,11 @@ from app.console.caller import record_action
 from app.console.forms import ReplayForm, amount_of, say_beside, say_why
 from app.console.one_effect import use
 from app.console.views.webhooks import SHOWN_ONCE, secret_page, to_webhook, webhook_page
-from app.errors import InvalidRequest, WebhookConflict
+from app.errors import InvalidRequest
 from app.members.members import ADMIN
 from app.settings import INT64_MAX
 from app.webhooks import actions
+from app.webhooks.errors import WebhookConflict
 from app.webhooks.webhooks import WebhookRow
 
 _Outcome = TypeVar("_Outcome")

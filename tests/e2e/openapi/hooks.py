@@ -23,6 +23,7 @@ _INTEGERS = (
     "sandbox_balance",
     "held_days",
     "low_balance",
+    "approval_above",
     "batch_limit",
     "daily_limit",
 )

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from openapi_spec_validator import validate
 
-from app.api.openapi.answers import BATCH_IN_EVENT
 from app.api.openapi.description import document
+from app.api.openapi.event_answers import BATCH_IN_EVENT
 from app.settings import settings
 
 _OF_NODE = ("openapi-typescript@7.13.0", "typescript@5.9", "@stoplight/spectral-cli@6.16.3")

@@ -75,7 +75,7 @@ class Callers:
             data["api_key_id"],
         )  # The model knows a batch by its answer, and not by what it was sent with.
         about = {"batch_id": batch_id, "status": "issued", "final": True, "refusal": None, "sender": None}
-        about |= {"metadata": None, "send_at": None}
+        about |= {"metadata": None, "send_at": None, "approval": None}
         about |= {"label": first["label"], "counts": _counts(batch), "issued_at": first["created_at"]}
         assert data == about | batch.data
 

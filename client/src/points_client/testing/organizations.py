@@ -14,6 +14,8 @@ from points_client.testing.lists import Asked, asked_for
 from points_client.testing.people import name_fault, reference_fault
 
 _SANDBOX_BALANCE = 1_000_000
+# What no organization has before the platform changes it, which the fake does not know.
+_NO_APPROVAL = {"approval_above": None, "approval_of": "console"}
 # The most of each field, the least, and its unit.
 _NUMBERS = {
     "balance": (INT64_MAX, 0, "points"),
@@ -39,7 +41,7 @@ class Organizations:
         first = books.organization()
         balances = {f"{mode}balance": first["balance"], f"{mode}last_refill": first["last_refill"]}
         balances |= {f"{other}balance": left, f"{other}last_refill": left}
-        return {1: {**first, **balances, "held_days": None, "low_balance": None}, **self._others}
+        return {1: {**first, **balances, "held_days": None, "low_balance": None, **_NO_APPROVAL}, **self._others}
 
     def create(self, request: httpx.Request, _: int) -> httpx.Response:
         """Answer the call that makes one."""
@@ -55,7 +57,7 @@ class Organizations:
         made = {"id": number, "name": body["name"].strip(), "is_disabled": False, "is_suspended": False}
         made |= {"balance": live, "last_refill": live, "created_at": said(self._books.now())}
         made |= {"sandbox_balance": sandbox, "sandbox_last_refill": sandbox}
-        self._others[number] = made | {name: values[name] for name in ("held_days", "low_balance")}
+        self._others[number] = made | {name: values[name] for name in ("held_days", "low_balance")} | _NO_APPROVAL
         headers = {"Location": f"/v1/platform/organizations/{number}"}
         return envelope(201, data=self._others[number], headers=headers)
 
