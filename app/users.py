@@ -152,20 +152,21 @@ def to_user(row: Row[Any]) -> RegisteredUser:
     )
 
 
-# The balance is always exact: one statement reads both the folded balance and the credits not folded yet. A claim adds
-# to the folded balance at once, so claimed transactions are not counted again.
+# The balance is always exact: one statement reads the balances at all organizations and the credits not folded yet. A
+# claim adds to the first at once, so claimed transactions are not counted again.
 SELECT_USERS = """
     WITH found AS MATERIALIZED (
-        SELECT id, email, email_key, first_name, last_name, external_id, folded_balance, created_at FROM users
+        SELECT id, email, email_key, first_name, last_name, external_id, created_at FROM users
         WHERE sandbox_of IS NULL AND {condition}
     )
     SELECT f.id, f.email, f.email_key, f.first_name, f.last_name, f.external_id, f.created_at,
-           f.folded_balance + coalesce(c.points, 0) AS balance{more}
+           coalesce((SELECT sum(points) FROM user_balances WHERE user_id = f.id), 0) + coalesce(c.points, 0)
+               AS balance{more}
     FROM found f
     LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                FROM unfolded_batches u
-               JOIN batches b ON b.id = u.batch_id
-               JOIN transactions t ON t.batch_id = u.batch_id
+               JOIN batches b ON b.id = u.batch_id AND b.organization_id = u.organization_id
+               JOIN transactions t ON t.batch_id = u.batch_id AND t.organization_id = u.organization_id
                WHERE t.user_id = ANY(ARRAY(SELECT id FROM found)) AND t.credited AND t.claimed_at IS NULL
                GROUP BY t.user_id) c ON c.user_id = f.id
 """

@@ -49,13 +49,17 @@ _EVENTS = """
     ORDER BY b.id
 """
 _ENTRIES = """
-    INSERT INTO user_entries (user_id, created_at, transaction_id)
-    SELECT t.user_id, b.issued_at, transaction_id(t.batch_id, t.position)
+    INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id)
+    SELECT t.user_id, t.organization_id, b.issued_at, transaction_id(t.batch_id, t.position)
     FROM batches b JOIN transactions t ON t.batch_id = b.id
     WHERE b.organization_id = %(organization_id)s AND b.issued_at = %(now)s
     ORDER BY t.user_id, t.batch_id
 """
-_USERS = "UPDATE users SET folded_balance = folded_balance + %(batches)s"
+_BALANCES = """
+    INSERT INTO user_balances (user_id, organization_id, points)
+    SELECT id, %(organization_id)s, %(batches)s FROM users
+    ON CONFLICT (user_id, organization_id) DO UPDATE SET points = user_balances.points + excluded.points
+"""
 _ORGANIZATION = """
     UPDATE organizations SET balance = balance - %(batches)s * (SELECT count(*) FROM users)
     WHERE id = %(organization_id)s
@@ -66,5 +70,5 @@ def store(connection: psycopg.Connection[tuple[object, ...]], organization_id: i
     """Issue `batches` batches of one point to each user, in one transaction."""
     parameters = {"organization_id": organization_id, "batches": batches, "now": datetime.now(UTC)}
     with connection.transaction():
-        for statement in (_BATCHES, _DIGESTS, _TRANSACTIONS, _EVENTS, _ENTRIES, _USERS, _ORGANIZATION):
+        for statement in (_BATCHES, _DIGESTS, _TRANSACTIONS, _EVENTS, _ENTRIES, _BALANCES, _ORGANIZATION):
             connection.execute(statement, parameters)

@@ -76,12 +76,12 @@ MUTANTS = (
         tests=["tests/integration/test_drain.py", "tests/integration/test_issue.py"],
     ),
     Mutant(
-        name="users are locked unordered",
+        name="balances are changed unordered",
         edits=[
             (
                 "app/ledger/fold.py",
-                "SELECT DISTINCT paid.user_id {_PAID} ORDER BY paid.user_id",
-                "SELECT paid.user_id {_PAID} GROUP BY paid.user_id ORDER BY md5(paid.user_id::text)",
+                "GROUP BY organization_id, user_id ORDER BY organization_id, user_id",
+                "GROUP BY organization_id, user_id ORDER BY md5(user_id::text)",
             )
         ],
         tests=["tests/integration/test_locks.py"],
@@ -133,8 +133,8 @@ MUTANTS = (
         edits=[
             (
                 "app/batches/read.py",
-                "AND b.organization_id = :organization_id AND b.sandbox = :sandbox",
-                "AND :organization_id > 0 AND b.sandbox = :sandbox",
+                "WHERE b.id = :id AND b.organization_id = :organization_id",
+                "WHERE b.id = :id AND :organization_id > 0",
             )
         ],
         tests=["tests/integration/test_batches.py", "tests/contract/test_isolation.py"],

@@ -53,15 +53,17 @@ REVERSAL_RULES = {
         ORDER BY r.id""",
     "a reversal and its transactions have one organization and mode": """
         SELECT DISTINCT ON (r.id) format('reversal %s', r.id) AS subject,
-               format('organization %s, %s, and batch %s of organization %s', r.organization_id,
+               format('organization %s, %s, and batch %s of organization %s, taken from as of %s', r.organization_id,
                       CASE WHEN r.sandbox THEN 'sandbox' ELSE 'live' END, e.batch_id,
-                      coalesce(b.organization_id::text, 'none')) AS seen
+                      coalesce(b.organization_id::text, 'none'), e.organization_id) AS seen
         FROM reversals r LEFT JOIN organizations o ON o.id = r.organization_id
-        LEFT JOIN (SELECT DISTINCT reversal_id, batch_id FROM reversal_entries
-                   UNION SELECT id, batch_id FROM reversals WHERE batch_id IS NOT NULL) e ON e.reversal_id = r.id
+        LEFT JOIN (SELECT DISTINCT reversal_id, batch_id, organization_id FROM reversal_entries
+                   UNION SELECT id, batch_id, organization_id FROM reversals WHERE batch_id IS NOT NULL) e
+               ON e.reversal_id = r.id
         LEFT JOIN batches b ON b.id = e.batch_id
         WHERE o.id IS NULL
            OR (e.batch_id IS NOT NULL
-               AND (b.organization_id, b.sandbox) IS DISTINCT FROM (r.organization_id, r.sandbox))
+               AND ((b.organization_id, b.sandbox) IS DISTINCT FROM (r.organization_id, r.sandbox)
+                    OR e.organization_id <> r.organization_id))
         ORDER BY r.id, e.batch_id""",
 }

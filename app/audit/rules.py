@@ -43,18 +43,18 @@ RULES = (
         WHERE coalesce(r.balance, 0) <> o.last_refill
         ORDER BY o.id, o.sandbox""",
         "a user's balance is the credited live transactions, less what was taken back": """
-        SELECT format('user %s', u.id) AS subject,
-               format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
-                      u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
-        FROM users u
-        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
-                   FROM transactions t JOIN batches b ON b.id = t.batch_id
-                   WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
-        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
-                   FROM unfolded_batches u JOIN batches b ON b.id = u.batch_id JOIN transactions t ON t.batch_id = b.id
-                   WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
-        WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
-        ORDER BY u.id""",
+        SELECT format('user %s', user_id) AS subject,
+               format('of organization %s: credits %s, balance %s of which %s are not folded yet', organization_id,
+                      sum(credits), sum(folded) + sum(unfolded), sum(unfolded)) AS seen
+        FROM (SELECT t.user_id, t.organization_id, CASE WHEN t.sandbox THEN 0 ELSE points END AS credits, 0 AS folded,
+                     CASE WHEN f.batch_id IS NOT NULL AND t.claimed_at IS NULL THEN points ELSE 0 END AS unfolded
+              FROM transactions t JOIN batches b ON b.id = t.batch_id
+              LEFT JOIN unfolded_batches f ON f.batch_id = t.batch_id AND f.organization_id = t.organization_id
+              CROSS JOIN LATERAL (SELECT coalesce(t.points_left, t.amount, b.amount) AS points) of_it
+              WHERE t.credited AND (NOT t.sandbox OR f.batch_id IS NOT NULL)
+              UNION ALL SELECT user_id, organization_id, 0, points, 0 FROM user_balances) both_sides
+        GROUP BY user_id, organization_id HAVING sum(credits) <> sum(folded) + sum(unfolded)
+        ORDER BY user_id, organization_id""",
         "what is kept as held is the sum of the held transactions": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
                format('%s points of %s held, and %s points of %s kept', coalesce(h.points, 0), coalesce(h.count, 0),
@@ -177,9 +177,11 @@ RULES = (
         FROM batches b WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.id = b.organization_id)
         ORDER BY b.id""",
         "only an issued live batch waits to be folded": """
-        SELECT format('batch %s', f.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
+        SELECT format('batch %s', f.batch_id) AS subject,
+               format('status %s, organization %s, waits for %s', coalesce(b.status, 'none'),
+                      coalesce(b.organization_id::text, 'none'), f.organization_id) AS seen
         FROM unfolded_batches f LEFT JOIN batches b ON b.id = f.batch_id
-        WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox
+        WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox OR b.organization_id <> f.organization_id
         ORDER BY f.batch_id""",
         "flags follow the table of the contract": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,

@@ -93,7 +93,7 @@ def approve(connection: Connection, who: Caller, batch_id: int) -> LockedBatch |
     batch = batch._replace(status=SCHEDULED if is_later else QUEUED)
     connection.execute(_APPROVE, _answer(who, batch_id, batch) | {"status": batch.status})
     if is_later:
-        connection.execute(_TELL_SCHEDULED, {"id": batch_id})
+        connection.execute(_TELL_SCHEDULED, {"id": batch_id, "organization_id": who.organization.id})
     return batch
 
 
@@ -111,7 +111,7 @@ def reject(connection: Connection, who: Caller, batch_id: int, reason: str) -> b
         return False
     _require_awaiting(batch)
     connection.execute(_REJECT, _answer(who, batch_id, batch) | {"reason": reason})
-    key_limits.give_back(connection, [batch_id])
+    key_limits.give_back(connection, who.organization.id, [batch_id])
     return True
 
 
@@ -135,9 +135,10 @@ class Recipient(NamedTuple):
     points: int
 
 
-def first_recipients(connection: Connection, batch_id: int, *, at_most: int) -> list[Recipient]:
+def first_recipients(connection: Connection, batch_id: int, *, organization_id: int, at_most: int) -> list[Recipient]:
     """Return the first recipients of a batch in request order."""
-    return list(map(Recipient._make, connection.execute(_FIRST_RECIPIENTS, {"id": batch_id, "at_most": at_most})))
+    parameters = {"id": batch_id, "organization_id": organization_id, "at_most": at_most}
+    return list(map(Recipient._make, connection.execute(_FIRST_RECIPIENTS, parameters)))
 
 
 _FIRST_RECIPIENTS = text("""
@@ -146,7 +147,7 @@ _FIRST_RECIPIENTS = text("""
     CROSS JOIN LATERAL unnest(b.emails[1 : :at_most], b.running_totals[1 : :at_most],
                               array_prepend(0, b.running_totals[1 : :at_most]))
                            WITH ORDINALITY AS r (email, total, before, place)
-    WHERE b.id = :id AND r.email IS NOT NULL ORDER BY r.place
+    WHERE b.id = :id AND b.organization_id = :organization_id AND r.email IS NOT NULL ORDER BY r.place
 """)
 
 
@@ -190,7 +191,8 @@ _COUNT_SCHEDULED = text("""
 
 
 def _answer(who: Caller, batch_id: int, batch: LockedBatch) -> dict[str, Any]:
-    return {"id": batch_id, "now": batch.now, "member_id": who.member_id, "api_key_id": who.api_key_id}
+    asked = {"id": batch_id, "organization_id": who.organization.id}
+    return {**asked, "now": batch.now, "member_id": who.member_id, "api_key_id": who.api_key_id}
 
 
 _BY = {
@@ -203,7 +205,7 @@ _APPROVE = text(f"""
     WITH approved AS (
         UPDATE batches b SET status = :status, approved_at = {_NOW}, {_SET_BY}, queue_place = nextval('batches_id_seq'),
                              digest = {digest(DIGESTED, "b", approved_at=_NOW, **_BY)}
-        WHERE b.id = :id
+        WHERE b.id = :id AND b.organization_id = :organization_id
         RETURNING b.organization_id, b.sandbox, b.id, b.send_at, b.approved_at
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
@@ -211,14 +213,15 @@ _APPROVE = text(f"""
 """)
 _TELL_SCHEDULED = text("""
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
-    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, approved_at FROM batches WHERE id = :id
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, approved_at FROM batches
+    WHERE id = :id AND organization_id = :organization_id
 """)
 _REASON = "CAST(:reason AS text)"
 _REJECT = text(f"""
     WITH rejected AS (
         UPDATE batches b SET status = 'rejected', rejected_at = {_NOW}, {_SET_BY}, rejection_reason = {_REASON},
                              digest = {digest(DIGESTED, "b", rejected_at=_NOW, rejection_reason=_REASON, **_BY)}
-        WHERE b.id = :id
+        WHERE b.id = :id AND b.organization_id = :organization_id
         RETURNING b.organization_id, b.sandbox, b.id, b.rejected_at
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)

@@ -205,9 +205,9 @@ _WRITE = text("""
 """)
 
 
-def give_back(connection: Connection, batch_ids: Sequence[int]) -> None:
-    """Give back what batches that were refused, cancelled or not paid in full have taken of their keys' days."""
-    connection.execute(_GIVE_BACK, {"batch_ids": list(batch_ids)})
+def give_back(connection: Connection, organization_id: int, batch_ids: Sequence[int]) -> None:
+    """Give back what an organization's batches, refused, cancelled or not paid in full, have taken of keys' days."""
+    connection.execute(_GIVE_BACK, {"organization_id": organization_id, "batch_ids": list(batch_ids)})
 
 
 _GIVE_BACK = text("""
@@ -215,6 +215,7 @@ _GIVE_BACK = text("""
     SELECT b.api_key_id, CAST(b.created_at AT TIME ZONE 'UTC' AS date),
            coalesce(b.amount * b.recipient_count, b.running_totals[b.recipient_count]) - coalesce(b.debited_amount, 0)
     FROM unnest(CAST(:batch_ids AS bigint[])) AS short (id)
-    CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = short.id LIMIT 1) b
+    CROSS JOIN LATERAL (SELECT * FROM batches
+                        WHERE batches.id = short.id AND organization_id = :organization_id LIMIT 1) b
     CROSS JOIN LATERAL (SELECT FROM api_keys WHERE api_keys.id = b.api_key_id AND daily_limit IS NOT NULL LIMIT 1) k
 """)

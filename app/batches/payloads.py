@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
+from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, TransactionRow
+from app.batches.sums import StateCounts
 from app.values import payloads
 from app.values.timestamps import timestamp
 

@@ -83,7 +83,9 @@ def oldest_due_reversal(connection: Connection, organization_id: int, *, only: i
 
 _OLDEST_DUE_REVERSAL = f"""
     SELECT id, sandbox, batch_id,
-           EXISTS (SELECT FROM batches WHERE batches.id = reversals.batch_id AND batches.status = 'queued')
+           EXISTS (SELECT FROM batches
+                   WHERE batches.id = reversals.batch_id AND batches.organization_id = reversals.organization_id
+                     AND batches.status = 'queued')
     FROM reversals
     WHERE (organization_id, id) >= (%(organization_id)s, %(first)s::bigint)
       AND (organization_id, id) <= (%(organization_id)s, %(last)s::bigint) AND {IS_DUE}
@@ -149,20 +151,20 @@ _ORGANIZATIONS_WAITING = text(f"""
 """)
 
 
-def postpone(connection: Connection, batch_id: int) -> None:
+def postpone(connection: Connection, batch_id: int, *, organization_id: int) -> None:
     """Put aside a batch that failed when it was tried alone: for 1 s, 2 s, 4 s … up to 10 s."""
-    connection.execute(_POSTPONE, {"id": batch_id})
+    connection.execute(_POSTPONE, {"id": batch_id, "organization_id": organization_id})
 
 
-def postpone_reversal(connection: Connection, reversal_id: int) -> None:
+def postpone_reversal(connection: Connection, reversal_id: int, *, organization_id: int) -> None:
     """Put a reversal aside, for as long as a batch: it failed, or its batch must come first."""
-    connection.execute(_POSTPONE_REVERSAL, {"id": reversal_id})
+    connection.execute(_POSTPONE_REVERSAL, {"id": reversal_id, "organization_id": organization_id})
 
 
 _POSTPONE_IN = """
     UPDATE {table} SET failures = failures + 1,
         retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), {max_s}))
-    WHERE id = :id AND status = 'queued'
+    WHERE id = :id AND organization_id = :organization_id AND status = 'queued'
 """
 _POSTPONE = text(_POSTPONE_IN.format(table="batches", max_s=_POSTPONED_MAX_S))
 _POSTPONE_REVERSAL = text(_POSTPONE_IN.format(table="reversals", max_s=_POSTPONED_MAX_S))

@@ -107,9 +107,9 @@ def get(connection: Connection, batch_id: int, *, organization_id: int, sandbox:
     return BatchRow._make(row_with_id(connection, _FIND, parameters, "batch"))
 
 
-def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
+def find_accepted(connection: Connection, batch_id: int, *, organization_id: int) -> BatchRow | None:
     """Return a batch just accepted for this caller. None means that PostgreSQL lost it: no batch is ever deleted."""
-    row = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
+    row = connection.execute(_FIND_ACCEPTED, {"id": batch_id, "organization_id": organization_id}).one_or_none()
     return None if row is None else BatchRow._make(row)
 
 
@@ -124,64 +124,57 @@ _TRANSACTION = """
     u.last_name
 """
 
-_BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"
+_BY_ID = f"""
+    SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id
+    WHERE b.id = :id AND b.organization_id = :organization_id
+"""
 _FIND_ACCEPTED = text(_BY_ID)
-_FIND = text(f"{_BY_ID} AND b.organization_id = :organization_id AND b.sandbox = :sandbox")
+_FIND = text(f"{_BY_ID} AND b.sandbox = :sandbox")
 
 
-def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRow]:
+def transactions_of(connection: Connection, batch_id: int, *, organization_id: int) -> list[TransactionRow]:
     """Return the transactions of a batch in request order."""
-    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS, {"batch_id": batch_id}, binary=True)))
+    parameters = {"batch_id": batch_id, "organization_id": organization_id}
+    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS, parameters, binary=True)))
 
 
 _TRANSACTIONS = f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = %(batch_id)s
+    WHERE t.batch_id = %(batch_id)s AND t.organization_id = %(organization_id)s
     ORDER BY t.position
 """.encode()
 
 
-def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
+def transactions_between(
+    connection: Connection, batch_id: int, first: int, *, organization_id: int, at_most: int
+) -> list[TransactionRow]:
     """Return up to `at_most` transactions of a batch in request order, from position `first` on (the first is 0)."""
-    parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
+    place = {"first": first, "last": first + at_most - 1}
+    parameters = {"batch_id": batch_id, "organization_id": organization_id, **place}
     return list(map(TransactionRow._make, connection.execute(_TRANSACTIONS_BETWEEN, parameters)))
 
 
 _TRANSACTIONS_BETWEEN = text(f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = :batch_id AND t.position BETWEEN :first AND :last
+    WHERE t.batch_id = :batch_id AND t.organization_id = :organization_id AND t.position BETWEEN :first AND :last
     ORDER BY t.position
 """)
 
 
-class StateCounts(NamedTuple):
-    """How many transactions of a batch are in two of the states now; the other counts follow from these."""
-
-    credited: int = 0
-    reversed: int = 0
-
-
-def count_states(connection: Connection, batch_ids: Sequence[int]) -> dict[int, StateCounts]:
-    """Return how many transactions of each batch are credited or reversed now; a batch without any may be missing."""
-    rows = connection.execute(_COUNT_STATES, {"batch_ids": list(batch_ids)})
-    return {batch_id: StateCounts(*counts) for batch_id, *counts in rows}
-
-
-_COUNT_STATES = text("""
-    SELECT batch_id, count(*) FILTER (WHERE points_left IS DISTINCT FROM 0), count(*) FILTER (WHERE points_left = 0)
-    FROM transactions WHERE batch_id = ANY(:batch_ids) AND (credited OR points_left = 0) GROUP BY batch_id
-""")
-
-
-def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
+def find_metadata(
+    connection: Connection, batch_ids: Sequence[int], *, organization_id: int
+) -> dict[int, dict[str, str]]:
     """Return the metadata of the given batches, without those that have none."""
-    rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
+    rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids), "organization_id": organization_id})
     return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # The rows have no type to be a dict of.
 
 
-_FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_ids) AND metadata IS NOT NULL")
+_FIND_METADATA = text("""
+    SELECT id, metadata FROM batches
+    WHERE id = ANY(:batch_ids) AND organization_id = :organization_id AND metadata IS NOT NULL
+""")
 
 
 def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
@@ -211,7 +204,8 @@ _FIND_FINAL = f"""
     FROM (SELECT one::bigint AS id FROM jsonb_array_elements_text(%(batch_ids)s::jsonb) one) AS asked
     CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND {_IS_FINAL} LIMIT 1) b
     CROSS JOIN LATERAL (SELECT created_at FROM organizations WHERE organizations.id = b.organization_id LIMIT 1) o
-    LEFT JOIN LATERAL (SELECT * FROM transactions WHERE batch_id = b.id OFFSET 0) t ON true
+    LEFT JOIN LATERAL (SELECT * FROM transactions
+                       WHERE batch_id = b.id AND organization_id = b.organization_id OFFSET 0) t ON true
     LEFT JOIN LATERAL (SELECT id, first_name, last_name FROM users WHERE users.id = t.user_id LIMIT 1) u ON true
     ORDER BY b.id, t.position
 """.encode()

@@ -31,8 +31,8 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     """
     status = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
     if status in NOT_FINAL:
-        connection.execute(_CANCEL, {"id": batch_id})
-        key_limits.give_back(connection, [batch_id])
+        connection.execute(_CANCEL, {"id": batch_id, "organization_id": organization_id})
+        key_limits.give_back(connection, organization_id, [batch_id])
     elif status in (REFUSED, REJECTED):
         raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:
@@ -44,11 +44,12 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
 
 _CANCEL = text(f"""
     WITH moment AS MATERIALIZED (
-        SELECT time_of(organization_id, sandbox) AS now FROM batches WHERE id = :id
+        SELECT time_of(organization_id, sandbox) AS now FROM batches
+        WHERE id = :id AND organization_id = :organization_id
     ), cancelled AS (
         UPDATE batches b
         SET status = 'cancelled', cancelled_at = moment.now, digest = {digest(DIGESTED, "b", cancelled_at="moment.now")}
-        FROM moment WHERE b.id = :id
+        FROM moment WHERE b.id = :id AND b.organization_id = :organization_id
         RETURNING b.organization_id, b.sandbox, b.id, b.cancelled_at
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)
@@ -78,14 +79,15 @@ def reschedule(
         raise InvalidRequest({"send_at": [sentence]})
     if send_at == batch.send_at:
         return False
-    connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})
+    connection.execute(_RESCHEDULE, {"id": batch_id, "organization_id": organization_id, "send_at": send_at})
     return True
 
 
 # The event holds the new time, as the event of the acceptance held the first.
 _RESCHEDULE = text("""
     WITH moved AS (
-        UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
+        UPDATE batches SET send_at = :send_at WHERE id = :id AND organization_id = :organization_id
+        RETURNING organization_id, sandbox, id, send_at
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
     SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, time_of(organization_id, sandbox) FROM moved
@@ -200,14 +202,15 @@ def now_of(connection: Connection, organization_id: int, *, sandbox: bool) -> da
 _NOW_OF = text("SELECT time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))")
 
 
-def points_of(connection: Connection, batch_id: int) -> int:
+def points_of(connection: Connection, batch_id: int, *, organization_id: int) -> int:
     """Return the points of a batch, if all of it is paid."""
-    points: int = connection.execute(_POINTS_OF, {"id": batch_id}).scalar_one()
+    points: int = connection.execute(_POINTS_OF, {"id": batch_id, "organization_id": organization_id}).scalar_one()
     return points
 
 
 _POINTS_OF = text("""
-    SELECT coalesce(amount * recipient_count, running_totals[recipient_count]) FROM batches WHERE id = :id
+    SELECT coalesce(amount * recipient_count, running_totals[recipient_count]) FROM batches
+    WHERE id = :id AND organization_id = :organization_id
 """)
 
 

@@ -21,7 +21,7 @@ def reject_unanswered(connection: Connection, *, at_most: int) -> int:
         return 0
     # A second statement, so that it sees what the holder of the row before has committed.
     rejected = connection.execute(_REJECT_LATE, parameters | {"organization_id": organization_id}).scalars().all()
-    key_limits.give_back(connection, rejected)
+    key_limits.give_back(connection, organization_id, rejected)
     return len(rejected)
 
 

@@ -46,7 +46,7 @@ def of_batch(batch: BatchRow, kind: str) -> Response:
 
     def rows() -> Iterator[_Row]:
         with transaction() as connection:
-            transactions = batches.transactions_of(connection, batch.id)
+            transactions = batches.transactions_of(connection, batch.id, organization_id=batch.organization_id)
         yield from _issued(batch, range(1, len(transactions) + 1), transactions)
 
     return files.file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
@@ -85,7 +85,11 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Ro
     for number, batch in enumerate(batch_rows, 1):
         with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
             part = upload_parts.find(connection, upload.id, number)
-            transactions = batches.transactions_of(connection, batch.id) if batch.status == ISSUED else []
+            transactions = (
+                batches.transactions_of(connection, batch.id, organization_id=batch.organization_id)
+                if batch.status == ISSUED
+                else []
+            )
         if batch.status == ISSUED:
             yield from _issued(batch, [""] * len(transactions) if part is None else part.lines, transactions)
             continue

@@ -15,7 +15,8 @@ from app.erasing import issued, lists
 from app.errors import PointsError
 from app.events import log
 from app.events.sequencer import DIGESTED
-from app.ledger.claim import claim_all, exclude_reversals
+from app.ledger.claim import claim_all
+from app.ledger.holders import exclude_reversals, holders_of
 from app.postgres.database import row_with_id, single_statement, transaction
 from app.postgres.digests import digest
 from app.users import RegisteredUser
@@ -44,8 +45,10 @@ def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:
         NotFound: there is no such user.
         ErasureUnfinished: what began before still runs; ask again.
     """
-    with transaction(by=by) as connection:
-        is_finished = _begin(connection, user_id)
+    is_finished = None
+    while is_finished is None:
+        with transaction(by=by) as connection:
+            is_finished = _begin(connection, user_id)
     if not is_finished:
         _wait_for_what_saw_the_user()
         issued.erase(user_id)
@@ -56,13 +59,20 @@ def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:
         return users.get_by_id(connection, user_id)
 
 
-def _begin(connection: Connection, user_id: int) -> bool:
-    """Take the name and the address off the user's row and its events; return whether nothing else has them."""
-    exclude_reversals(connection)
+def _begin(connection: Connection, user_id: int) -> bool | None:
+    """Take the name and the address off the user's row and its events; return whether nothing else has them.
+
+    None if the address was changed while this waited: others may hold points for the new one.
+    """
+    address = row_with_id(connection, _ADDRESS, {"id": user_id}, "user").email_key
+    holders = [] if address is None else holders_of(connection, [address])
+    exclude_reversals(connection, holders)
     user = row_with_id(connection, _LOCK, {"id": user_id}, "user")
     if user.erased_at is None:
+        if user.email_key != address:
+            return None
         # Points that an issue left held, because it crossed the registration, are the user's.
-        claim_all(connection, [user_id])
+        claim_all(connection, [user_id], holders)
         keys = list(connection.execute(_KEYS, {"id": user_id}).scalars())
         of_sandboxes = list(connection.execute(_OF_SANDBOXES, {"keys": keys}).scalars())
         connection.execute(_FORGET_OWN, {"id": user_id, "keys": keys})
@@ -78,7 +88,8 @@ def _begin(connection: Connection, user_id: int) -> bool:
     return not connection.execute(_HAS_ADDRESSES, {"id": user_id}).scalar_one()
 
 
-_LOCK = text("SELECT erased_at FROM users WHERE id = :id AND sandbox_of IS NULL FOR NO KEY UPDATE")
+_ADDRESS = text("SELECT email_key FROM users WHERE id = :id AND sandbox_of IS NULL")
+_LOCK = text("SELECT erased_at, email_key FROM users WHERE id = :id AND sandbox_of IS NULL FOR NO KEY UPDATE")
 # The addresses that stand for the user alone, up to now: the present one, and of those before what no other live user
 # has since. Of the others only what the user was sent is erased.
 _KEYS = text("""

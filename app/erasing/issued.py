@@ -79,7 +79,7 @@ def _rewrite(user_id: int, found: Sequence[_Found]) -> int:
             with transaction() as connection:
                 # No drain, return or reversal of the organization works on these rows meanwhile.
                 lock_organization(connection, organization_id)
-                _rewrite_batches(connection, user_id, batch_ids)
+                _rewrite_batches(connection, user_id, organization_id, batch_ids)
     return len(found)
 
 
@@ -96,8 +96,9 @@ def _parts(rows: Sequence[_Found]) -> Iterator[list[int]]:
     yield part
 
 
-def _rewrite_batches(connection: Connection, user_id: int, batch_ids: list[int]) -> None:
-    connection.execute(_REWRITE, {"user_id": user_id, "batch_ids": batch_ids})
+def _rewrite_batches(connection: Connection, user_id: int, organization_id: int, batch_ids: list[int]) -> None:
+    parameters = {"user_id": user_id, "organization_id": organization_id, "batch_ids": batch_ids}
+    connection.execute(_REWRITE, parameters)
 
 
 _ORGANIZATIONS = text("SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit")
@@ -157,16 +158,17 @@ _REWRITE = text(f"""
     WITH {_KNOWN}, theirs AS MATERIALIZED (
         SELECT t.batch_id, t.position, 'erased-' || coalesce(t.user_id, :user_id) AS name
         FROM transactions t JOIN known k ON k.email_key = coalesce(t.email_key, t.email)
-        WHERE t.batch_id = ANY(:batch_ids) AND {_IS_THEIRS}
+        WHERE t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id AND {_IS_THEIRS}
         UNION ALL
         SELECT b.id, r.place - 1, 'erased-' || CAST(:user_id AS bigint)
         FROM batches b
         CROSS JOIN LATERAL unnest(coalesce(b.email_keys, b.emails)) WITH ORDINALITY AS r (email_key, place)
         JOIN known k ON k.email_key = r.email_key AND k.last_batch_id >= b.id
-        WHERE b.id = ANY(:batch_ids) AND b.status <> 'issued'
+        WHERE b.id = ANY(:batch_ids) AND b.organization_id = :organization_id AND b.status <> 'issued'
     ), rewritten AS (
         UPDATE transactions t SET email = x.name, email_key = NULL
-        FROM theirs x WHERE (t.batch_id, t.position) = (x.batch_id, x.position)
+        FROM theirs x
+        WHERE (t.batch_id, t.position) = (x.batch_id, x.position) AND t.organization_id = :organization_id
     ), recipients AS (
         SELECT b.id, array_agg(coalesce(x.name, r.email) ORDER BY r.place) AS emails,
                array_agg(coalesce(x.name, r.email_key) ORDER BY r.place) AS email_keys
@@ -174,11 +176,11 @@ _REWRITE = text(f"""
         CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
                                AS r (email, email_key, place)
         LEFT JOIN theirs x ON x.batch_id = b.id AND x.position = r.place - 1
-        WHERE b.id IN (SELECT batch_id FROM theirs)
+        WHERE b.id IN (SELECT batch_id FROM theirs) AND b.organization_id = :organization_id
         GROUP BY b.id
     )
     UPDATE batches b
     SET emails = r.emails, email_keys = nullif(r.email_keys, r.emails), idempotency_hash = {_NO_HASH},
         digest = {digest(DIGESTED, "b", idempotency_hash=_NO_HASH)}
-    FROM recipients r WHERE b.id = r.id
+    FROM recipients r WHERE b.id = r.id AND b.organization_id = :organization_id
 """)

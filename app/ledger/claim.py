@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.ledger.holders import ORGANIZATIONS_MAX, exclude_reversals, holders_of
 from app.postgres import locks
 from app.postgres.database import shown_sum
 from app.users import NewUser, in_order, insert_new
@@ -14,8 +15,10 @@ CLAIM_STEP = 1_000
 CLAIM_ROWS_MAX = 10_000
 # How many transactions an event lists; for the others it gives a path.
 _LISTED_MAX = 100
-# Users are registered in groups of this size. A transaction ends after the first group with much to claim.
+# Users are registered in groups of this size. A transaction ends after the first group with much to claim, or after
+# this many users.
 _GROUP = 100
+_REGISTERED_MAX = 1_000
 
 
 class Claimed(NamedTuple):
@@ -44,54 +47,55 @@ def register(connection: Connection, users: Sequence[NewUser]) -> Registered:
 
     They are looked at in the order of their address; register the rest in further transactions. Each user is registered
     and credited in one transaction, and no transaction grows with the points held for thousands of users.
+
+    The locks of all organizations that hold something come before the first new user: whoever waits for the address of
+    a user that another transaction registers then never holds up the reversal that this one waits for.
     """
-    exclude_reversals(connection)
-    users = in_order(users)
+    users = in_order(users)[:_REGISTERED_MAX]
+    holders = holders_of(connection, [user.address.key for user in users])
+    while len(holders) == ORGANIZATIONS_MAX and len(users) > 1:
+        users = users[: len(users) // 2]
+        holders = holders_of(connection, [user.address.key for user in users])
+    exclude_reversals(connection, holders)
     looked_at, user_ids, claimed = 0, list[int](), NOTHING
     while looked_at < len(users) and claimed.transactions < CLAIM_ROWS_MAX:
         group = insert_new(connection, users[looked_at : looked_at + _GROUP])
         looked_at = min(looked_at + _GROUP, len(users))
         user_ids += group
-        claimed = claimed.and_also(claim_all(connection, group))
+        claimed = claimed.and_also(claim_all(connection, group, holders))
     return Registered(looked_at, user_ids, claimed)
 
 
-def exclude_claims(connection: Connection) -> None:
-    """Exclude claims until the transaction ends, because points are taken back; wait for every running claim.
+def claim_all(connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int]) -> Claimed:
+    """Claim everything that these organizations hold for these users in one transaction.
 
-    A claim takes this lock before any row, so it never waits for a reversal while it holds what the reversal needs.
-    There is one lock for all users: a reversal cannot know which users are registering, so it cannot lock their rows.
+    The caller has excluded their reversals. Of several users, all are registered in this transaction.
     """
-    locks.wait_for(connection, locks.Kind.CLAIMS)
-
-
-def exclude_reversals(connection: Connection) -> None:
-    """Exclude live reversals until the transaction ends; wait for a running one. Other claims may run."""
-    locks.share(connection, locks.Kind.CLAIMS)
-
-
-def claim_all(connection: Connection, user_ids: Sequence[int]) -> Claimed:
-    """Claim everything that is held for these users in one transaction; the caller has excluded reversals."""
     claimed = NOTHING
-    while user_ids:
-        step = claim(connection, user_ids)
+    while user_ids and organization_ids:
+        step = claim(connection, user_ids, organization_ids)
         claimed = claimed.and_also(step)
         if step.transactions < CLAIM_ROWS_MAX:
             break
     return claimed
 
 
-def claim(connection: Connection, user_ids: Sequence[int]) -> Claimed:
-    """Credit held live transactions of these users, keeping the transaction ids; return how many, and their points.
+def claim(connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int]) -> Claimed:
+    """Credit what these organizations hold for these users, keeping the transaction ids; return how many and how much.
 
     If a part was taken back, the rest is credited. Points past their `held_until` are not credited, whether or not they
     are returned yet. At most `CLAIM_ROWS_MAX` are claimed; the next claim goes on from there. The caller has excluded
-    reversals and returns. Nothing is debited here: the organization was debited at the issue.
+    reversals and returns of the organizations. Nothing is debited here: they were debited at the issue.
     """
-    # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
-    # same users, and a second claim finds nothing held.
+    # Lock the users' rows first and in one order. A claim then waits for another claim of the same users, and finds
+    # nothing held.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
-    parameters = {"user_ids": list(user_ids), "rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
+    parameters = {
+        "user_ids": list(user_ids),
+        "organization_ids": list(organization_ids),
+        "rows_max": CLAIM_ROWS_MAX,
+        "listed_max": _LISTED_MAX,
+    }
     count, points = connection.execute(_CLAIM, parameters).one()
     return Claimed(count, int(points))
 
@@ -105,11 +109,14 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
     return Claimed._make(connection.execute(_CLAIM_IN_SANDBOX, parameters | {"sandbox_of": organization_id}).one())
 
 
+_EMAIL_KEYS = text("SELECT email_key FROM users WHERE id = ANY(:user_ids) AND email_key IS NOT NULL")
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# Held transactions are found user by user in their index, and updated by ctid: while the users are locked nobody else
-# updates them. Do not repeat the condition of being held in the UPDATE: if nothing was held when PostgreSQL last
-# analysed the table, it would read the whole index of held transactions and compare each of its rows with each ctid.
+# Held transactions are found user by user in their index, and updated by ctid: while the users and the balances of the
+# organizations are locked nobody else updates them. Those of one user are taken by organization: if a transaction
+# claims several times, it takes the balances in the order in which others do. Do not repeat the condition of being held
+# in the UPDATE: if nothing was held when PostgreSQL last analysed the table, it would read the whole index of held
+# transactions and compare each of its rows with each ctid.
 #
 # The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
 _CLAIM_IN = """
@@ -121,20 +128,24 @@ _CLAIM_IN = """
         WHERE t.ctid = ANY(ARRAY(
             SELECT held.ctid FROM users
             CROSS JOIN LATERAL (SELECT h.ctid FROM transactions h
-                                CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = h.batch_id LIMIT 1) its
+                                CROSS JOIN LATERAL (SELECT held_until FROM batches
+                                                    WHERE id = h.batch_id AND organization_id = h.organization_id
+                                                    LIMIT 1) its
                                 WHERE coalesce(h.email_key, h.email) = users.email_key
                                   AND h.debited AND NOT h.credited AND {in_mode}
                                   AND h.points_left IS DISTINCT FROM 0
                                   AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
-                                LIMIT :rows_max) held
+                                ORDER BY h.organization_id LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
-          AND u.email_key = coalesce(t.email_key, t.email) AND {user_in_mode} AND b.id = t.batch_id
+          AND u.email_key = coalesce(t.email_key, t.email) AND {user_in_mode}
+          AND b.id = t.batch_id AND b.organization_id = t.organization_id
         RETURNING u.id AS user_id, u.first_name, u.last_name, t.organization_id,
                   transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount,
                   t.points_left
     ), entries AS (
-        INSERT INTO user_entries (user_id, created_at, transaction_id, amount)
-        SELECT user_id, (SELECT now FROM moment), id, points_left FROM claimed WHERE NOT {sandbox} ORDER BY user_id, id
+        INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id, amount)
+        SELECT user_id, organization_id, (SELECT now FROM moment), id, points_left FROM claimed WHERE NOT {sandbox}
+        ORDER BY user_id, id
     ), events AS (
         INSERT INTO unnumbered_events (organization_id, sandbox, created_at, type, data)
         SELECT organization_id, {sandbox}, (SELECT now FROM moment), 'transaction.claimed', json_build_object(
@@ -147,9 +158,10 @@ _CLAIM_IN = """
     ), no_longer_held AS (
         {no_longer_held}
     ), credited AS (
-        UPDATE users SET folded_balance = users.folded_balance + credits.points
-        FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
-        WHERE users.id = credits.user_id AND users.sandbox_of IS NULL
+        INSERT INTO user_balances (user_id, organization_id, points)
+        SELECT user_id, organization_id, sum(amount) FROM claimed WHERE NOT {sandbox}
+        GROUP BY organization_id, user_id ORDER BY organization_id, user_id
+        ON CONFLICT (user_id, organization_id) DO UPDATE SET points = user_balances.points + excluded.points
     )
     SELECT count(*), coalesce(sum(amount), 0) FROM claimed
 """
@@ -168,7 +180,7 @@ _CLAIM = text(
         no_longer_held=_NOTE_CLAIMS,
         shown_sum=shown_sum("amount"),
         now="clock_timestamp()",
-        in_mode="NOT h.sandbox",
+        in_mode="NOT h.sandbox AND h.organization_id = ANY(:organization_ids)",
         user_in_mode="u.sandbox_of IS NULL",
         sandbox="false",
     )
@@ -193,9 +205,10 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     """
     if not locks.try_to_take(connection, locks.Kind.CROSSED_SEARCH, int(registered_within_s or 0)):
         return 0
-    exclude_reversals(connection)
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
-    return claim(connection, user_ids).transactions if user_ids else 0
+    holders = holders_of(connection, list(connection.execute(_EMAIL_KEYS, {"user_ids": user_ids}).scalars()))
+    exclude_reversals(connection, holders)
+    return claim(connection, user_ids, holders).transactions if holders else 0
 
 
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:

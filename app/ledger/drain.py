@@ -134,7 +134,7 @@ def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_revers
     else:
         _log.error("batch_postponed", organization_id=organization_id, batch_id=due_id, **logs.kind_of(error))
     with transaction() as connection:
-        (postpone_reversal if is_reversal else postpone)(connection, due_id)
+        (postpone_reversal if is_reversal else postpone)(connection, due_id, organization_id=organization_id)
     count({POSTPONED_BATCHES.field(): 1})
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from app.errors import CannotExtend, InvalidRequest
 from app.fields.field import Table
 from app.fields.kinds import Timestamp
-from app.ledger.claim import exclude_claims
+from app.ledger.holders import exclude_claims
 from app.postgres.database import row_with_id
 from app.postgres.locks import lock_organization
 from app.values.ids import batch_and_position
@@ -46,7 +46,7 @@ def extend(
     }
     lock_organization(connection, organization_id)
     if not sandbox:
-        exclude_claims(connection)
+        exclude_claims(connection, organization_id)
     row = row_with_id(connection, _FIND, parameters, "transaction")
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)
@@ -83,10 +83,11 @@ def _conflict(row: Any) -> str | None:
 _FIND = text("""
     SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
            time_of(t.organization_id, t.sandbox) AS now
-    FROM transactions t JOIN batches b ON b.id = t.batch_id
+    FROM transactions t JOIN batches b ON b.id = t.batch_id AND b.organization_id = t.organization_id
     WHERE (t.batch_id, t.position) = (:batch_id, :position)
       AND t.organization_id = :organization_id AND t.sandbox = :sandbox
 """)
 _EXTEND = text("""
-    UPDATE transactions SET held_until = :held_until WHERE (batch_id, position) = (:batch_id, :position)
+    UPDATE transactions SET held_until = :held_until
+    WHERE (batch_id, position) = (:batch_id, :position) AND organization_id = :organization_id
 """)

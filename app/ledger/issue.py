@@ -47,7 +47,7 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     outcomes = _decide_and_write(connection, organization_id, only)
     short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
     if short:
-        key_limits.give_back(connection, short)
+        key_limits.give_back(connection, organization_id, short)
     return outcomes
 
 

@@ -101,7 +101,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
 ), unfolded AS (
-    INSERT INTO unfolded_batches (batch_id) SELECT id FROM issued WHERE debited_count > 0 AND NOT sandbox
+    INSERT INTO unfolded_batches (organization_id, batch_id)
+    SELECT organization_id, id FROM issued WHERE debited_count > 0 AND NOT sandbox
 ), written AS (
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
                               email, email_key, amount, label, reference)

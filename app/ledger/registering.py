@@ -8,9 +8,11 @@ from sqlalchemy import Connection
 from app import users
 from app.actions import log as actions
 from app.errors import Faults, UserConflict
-from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, exclude_reversals, register
+from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, register
+from app.ledger.holders import exclude_reversals, holders_of
 from app.postgres.database import transaction
 from app.users import NewUser, RegisteredUser, in_order
+from app.values.addresses import Address
 from app.values.authors import Author
 
 CREATED, EXISTS, CONFLICT = "created", "exists", "conflict"
@@ -66,9 +68,11 @@ def change_user(connection: Connection, user_id: int, changes: Mapping[str, Any]
         NotFound: there is no such user.
         UserConflict: the address or the external id is that of another user.
     """
-    exclude_reversals(connection)
+    address: Address | None = changes.get("address")
+    holders = [] if address is None else holders_of(connection, [address.key])
+    exclude_reversals(connection, holders)
     is_known_anew = users.change(connection, user_id, changes)
-    claimed = claim_all(connection, [user_id]) if is_known_anew else NOTHING
+    claimed = claim_all(connection, [user_id], holders) if is_known_anew else NOTHING
     changed = ", ".join("email" if name == "address" else name for name in changes)
     actions.record(connection, actions.USER_CHANGED, subject_id=user_id, detail=changed)
     return Registration(users.get_by_id(connection, user_id), is_new=False, claimed=claimed)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.ledger.claim import exclude_claims
+from app.ledger.holders import exclude_claims
 from app.postgres import locks
 from app.postgres.digests import digest
 from app.reversals.read import DIGESTED
@@ -92,12 +92,14 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
     if not locks.try_to_take(connection, locks.Kind.RETURN):
         return None
     connection.execute(_LIMIT_WAIT, {"timeout_ms": str(_LOCK_TIMEOUT_MS)})
-    locks.lock_organization(connection, step[0].organization_id)
+    organization_id = step[0].organization_id
+    locks.lock_organization(connection, organization_id)
     if not all(one.sandbox for one in step):
-        exclude_claims(connection)
+        exclude_claims(connection, organization_id)
     returned: list[Returned] = []
     for one in step:
-        returned += map(Returned._make, connection.execute(_RETURN, {"batch_id": one.batch_id}))
+        parameters = {"batch_id": one.batch_id, "organization_id": organization_id}
+        returned += map(Returned._make, connection.execute(_RETURN, parameters))
     return [one for one in returned if one.reversal_id is not None]
 
 

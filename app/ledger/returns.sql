@@ -5,7 +5,8 @@
 -- locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a whole table.
 WITH batch AS MATERIALIZED (
     SELECT id, organization_id, sandbox, amount, held_until, time_of(organization_id, sandbox) AS now FROM batches
-    WHERE id = CAST(:batch_id AS bigint) AND return_at <= time_of(organization_id, sandbox)
+    WHERE id = CAST(:batch_id AS bigint) AND organization_id = CAST(:organization_id AS bigint)
+      AND return_at <= time_of(organization_id, sandbox)
 ), organization AS MATERIALIZED (
     SELECT CASE WHEN b.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
     FROM batch b CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = b.organization_id LIMIT 1) o
@@ -14,7 +15,7 @@ WITH batch AS MATERIALIZED (
            coalesce(t.held_until, b.held_until) AS held_until, coalesce(t.held_until, b.held_until) <= b.now AS is_due
     FROM batch b
     CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
-                        WHERE batch_id = b.id AND debited AND NOT credited AND points_left IS DISTINCT FROM 0
+                        WHERE batch_id = b.id AND organization_id = b.organization_id AND debited AND NOT credited AND points_left IS DISTINCT FROM 0
                         OFFSET 0) t
 ), total AS MATERIALIZED (
     SELECT coalesce(sum(points) FILTER (WHERE is_due), 0) AS points,
@@ -52,8 +53,8 @@ WITH batch AS MATERIALIZED (
     FROM moved m, batch b
     WHERE organizations.id = b.organization_id AND m.points > 0
 ), written AS (
-    INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed)
-    SELECT m.reversal_id, row_number() OVER (ORDER BY m.position) - 1, b.id, m.position, m.points
+    INSERT INTO reversal_entries (reversal_id, organization_id, position, batch_id, transaction_position, reversed)
+    SELECT m.reversal_id, b.organization_id, row_number() OVER (ORDER BY m.position) - 1, b.id, m.position, m.points
     FROM marked m, batch b ORDER BY m.position
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)
@@ -62,5 +63,5 @@ WITH batch AS MATERIALIZED (
 -- The batch is due again when the next points end, or in an hour if the balance could not take these.
 UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END
 FROM batch b, total t, moved m
-WHERE batches.id = b.id
+WHERE batches.id = b.id AND batches.organization_id = b.organization_id
 RETURNING b.sandbox, (SELECT id FROM reversal), m.transactions, m.points

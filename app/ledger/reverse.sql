@@ -4,7 +4,8 @@
 -- Rows are updated by ctid: under those locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a
 -- whole table.
 WITH reversal AS MATERIALIZED (
-    SELECT * FROM reversals WHERE id = CAST(:id AS bigint) AND status = 'queued'
+    SELECT * FROM reversals
+    WHERE id = CAST(:id AS bigint) AND organization_id = CAST(:organization_id AS bigint) AND status = 'queued'
 ), organization AS MATERIALIZED (
     SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance,
            CASE WHEN r.sandbox THEN o.sandbox_ahead ELSE interval '0' END AS ahead
@@ -24,7 +25,9 @@ WITH reversal AS MATERIALIZED (
     -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
                 WHEN EXISTS (SELECT FROM reversal r
-                             CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id LIMIT 1) b
+                             CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id
+                                                                           AND organization_id = r.organization_id
+                                                 LIMIT 1) b
                              WHERE b.status <> 'issued') THEN CAST(:not_issued AS text)
                 WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
     FROM organization o CROSS JOIN total t
@@ -39,12 +42,16 @@ WITH reversal AS MATERIALIZED (
     RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
-    UPDATE users SET folded_balance = folded_balance - d.points
+    UPDATE user_balances u SET points = u.points - d.points
     FROM (SELECT m.user_id, sum(m.points) AS points FROM marked m
-          WHERE m.user_id IS NOT NULL AND (m.claimed_at IS NOT NULL OR m.batch_id <> ALL (CAST(:unfolded AS bigint[])))
-            AND (SELECT NOT sandbox FROM reversal)
-          GROUP BY m.user_id) d
-    WHERE users.id = d.user_id
+          WHERE m.user_id IS NOT NULL AND (SELECT NOT sandbox FROM reversal)
+            AND (m.claimed_at IS NOT NULL
+                 OR NOT EXISTS (SELECT FROM unfolded_batches f
+                                WHERE f.organization_id = CAST(:organization_id AS bigint) AND f.batch_id = m.batch_id))
+          GROUP BY m.user_id OFFSET 0) d
+    CROSS JOIN LATERAL (SELECT ctid FROM user_balances
+                        WHERE user_id = d.user_id AND organization_id = CAST(:organization_id AS bigint) LIMIT 1) its
+    WHERE u.ctid = its.ctid
 ), moment AS MATERIALIZED (
     SELECT clock_timestamp() + ahead AS now FROM organization
 ), moved AS MATERIALIZED (
@@ -66,14 +73,15 @@ WITH reversal AS MATERIALIZED (
     FROM moved m, reversal r, moment n
     WHERE organizations.id = r.organization_id AND m.points > 0
 ), written AS (
-    INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
-    SELECT CAST(:id AS bigint), place, batch_id, position, points, code FROM taken ORDER BY place
+    INSERT INTO reversal_entries (reversal_id, organization_id, position, batch_id, transaction_position, reversed, code)
+    SELECT CAST(:id AS bigint), CAST(:organization_id AS bigint), place, batch_id, position, points, code
+    FROM taken ORDER BY place
 ), codes AS MATERIALIZED (
     SELECT string_agg(place || code, ',' ORDER BY place) AS codes FROM taken WHERE code IS NOT NULL
 ), entries AS (
     -- Also of credits that are not folded yet: the later fold writes what was credited, whole.
-    INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)
-    SELECT m.user_id, n.now, transaction_id(m.batch_id, m.position), CAST(:id AS bigint), -m.points
+    INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id, reversal_id, amount)
+    SELECT m.user_id, CAST(:organization_id AS bigint), n.now, transaction_id(m.batch_id, m.position), CAST(:id AS bigint), -m.points
     FROM marked m CROSS JOIN moment n
     WHERE m.user_id IS NOT NULL AND (SELECT NOT sandbox FROM reversal)
     ORDER BY m.user_id, m.batch_id, m.position
@@ -88,7 +96,7 @@ WITH reversal AS MATERIALIZED (
         current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END,
         digest = {digest}
     FROM refusal f, moved m, organization o, codes c, moment n
-    WHERE r.id = CAST(:id AS bigint) AND r.status = 'queued'
+    WHERE r.id = CAST(:id AS bigint) AND r.organization_id = CAST(:organization_id AS bigint) AND r.status = 'queued'
     RETURNING r.*
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)

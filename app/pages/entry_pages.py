@@ -70,26 +70,28 @@ _LINES = f"""
            coalesce(t.label, b.label) AS label, t.reference, e.created_at,
            row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read
     FROM (SELECT * FROM (
-              (SELECT created_at, transaction_id, reversal_id, amount FROM user_entries
+              (SELECT created_at, organization_id, transaction_id, reversal_id, amount FROM user_entries
                WHERE user_id = :user_id AND {{from_start}}
                ORDER BY {_NEWEST_FIRST} LIMIT :rows)
               UNION ALL
-              (SELECT created_at, transaction_id, NULL, NULL
+              (SELECT created_at, organization_id, transaction_id, NULL, NULL
                FROM unfolded_batches f
                CROSS JOIN LATERAL (SELECT issued_at AS created_at FROM batches
-                                   WHERE id = f.batch_id AND {{from_moment}} LIMIT 1) b
+                                   WHERE id = f.batch_id AND organization_id = f.organization_id AND {{from_moment}}
+                                   LIMIT 1) b
                CROSS JOIN LATERAL (SELECT transaction_id(batch_id, position) AS transaction_id FROM transactions
-                                   WHERE batch_id = f.batch_id AND user_id = :user_id
+                                   WHERE batch_id = f.batch_id AND organization_id = f.organization_id
+                                     AND user_id = :user_id
                                      AND credited AND claimed_at IS NULL OFFSET 0) t
                WHERE {{from_start}}
                ORDER BY {_NEWEST_FIRST} LIMIT :rows)
           ) of_both ORDER BY {_NEWEST_FIRST} LIMIT :rows) e
     CROSS JOIN LATERAL (SELECT amount, label, reference FROM transactions
                         WHERE batch_id = e.transaction_id / {POSITIONS} AND position = e.transaction_id % {POSITIONS}
-                        LIMIT 1) t
-    CROSS JOIN LATERAL (SELECT organization_id, amount, label FROM batches
-                        WHERE id = e.transaction_id / {POSITIONS} LIMIT 1) b
-    CROSS JOIN LATERAL (SELECT id, name FROM organizations WHERE id = b.organization_id LIMIT 1) o
+                          AND organization_id = e.organization_id LIMIT 1) t
+    CROSS JOIN LATERAL (SELECT amount, label FROM batches
+                        WHERE id = e.transaction_id / {POSITIONS} AND organization_id = e.organization_id LIMIT 1) b
+    CROSS JOIN LATERAL (SELECT id, name FROM organizations WHERE id = e.organization_id LIMIT 1) o
     ORDER BY {_NEWEST_FIRST}
 """
 _STATEMENT = _LINES.format(from_start="true", from_moment="true")

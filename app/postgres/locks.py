@@ -1,10 +1,12 @@
 """Every advisory lock of the service, and the lock on an organization's row.
 
 A transaction takes what it needs in this order, so that no two wait for each other: the lock that makes it the owner
-of a piece of work, the organization's row, `CLAIMS`, rows of unfolded batches, rows of users by their ids. Who accepts
-sends takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no organization.
+of a piece of work, the organization's row, `BALANCES` of organizations by their ids, users (new ones by address, others
+by id), the balances of users by organization and user. Only a claim waits for several organizations. Who accepts sends
+takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no organization.
 """
 
+from collections.abc import Iterable
 from enum import IntEnum, unique
 
 from sqlalchemy import Connection, text
@@ -24,12 +26,11 @@ class Kind(IntEnum):
     SCHEDULES = 0x5053
     # One organization's: one call at a time compares its recipients with what was sent lately. Others are refused.
     SENT_LATELY = 0x534C
-    # Claims share it, and whatever takes points back excludes them: held points are either claimed or taken back.
-    CLAIMS = 0x434D
+    # One organization's: its folds and claims share it, and whatever takes its points back excludes them. So held
+    # points are either claimed or taken back, and a credit is either folded before it is taken back or after.
+    BALANCES = 0x4241
     # One search for crossed registrations of each length of time (in seconds; 0: of all users) runs.
     CROSSED_SEARCH = 0x434C
-    # One fold runs.
-    FOLD = 0x464F
     # One return of points that were held too long runs.
     RETURN = 0x5254
     # One deployment migrates. It is held by the session, since a migration has several transactions.
@@ -51,9 +52,28 @@ def wait_for(connection: Connection, kind: Kind, which: int = 0) -> None:
     fetch_all(connection, b"SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": number(kind, which)})
 
 
-def share(connection: Connection, kind: Kind) -> None:
-    """Take a lock together with others who share it, until the transaction ends, after whoever holds it alone."""
-    connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": number(kind)})
+def share(connection: Connection, kind: Kind, which: Iterable[int]) -> None:
+    """Take some locks together with others who share them, until the transaction ends, each after who holds it alone.
+
+    They are taken in the order of their numbers.
+    """
+    ordered = sorted(number(kind, one) for one in which)
+    connection.execute(_SHARE, {"locks": ordered})
+
+
+_SHARE = text("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest(CAST(:locks AS bigint[])) AS lock")
+
+
+def try_to_share(connection: Connection, kind: Kind, which: Iterable[int]) -> list[int]:
+    """Share those of some locks that nobody holds alone or waits for; return which these are, without waiting."""
+    numbers = {number(kind, one): one for one in which}
+    shared = connection.execute(_TRY_TO_SHARE, {"locks": sorted(numbers)}).scalars()
+    return [numbers[lock] for lock in shared]
+
+
+_TRY_TO_SHARE = text("""
+    SELECT lock FROM unnest(CAST(:locks AS bigint[])) AS lock WHERE pg_try_advisory_xact_lock_shared(lock)
+""")
 
 
 def try_to_take(connection: Connection, kind: Kind, which: int = 0) -> bool:

@@ -35,6 +35,7 @@ def recoverable(
 ) -> Recoverable:
     """Return what a reversal would take; `batch_status` is that of its batch, None if it names transactions."""
     parameters = {
+        "organization_id": organization.id,
         "batch_id": request.batch_id,
         "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
         "amount": request.amount,
@@ -81,13 +82,16 @@ _RECOVERABLE = text(f"""
         SELECT *, debited AND points_left > 0 AND coalesce(CAST(:amount AS bigint) <= points_left, true) AS is_served
         FROM (
             SELECT t.debited, t.credited, coalesce(t.points_left, t.amount, b.amount) AS points_left
-            FROM (SELECT x.* FROM transactions x WHERE x.batch_id = :batch_id
+            FROM (SELECT x.* FROM transactions x
+                  WHERE x.batch_id = :batch_id AND x.organization_id = :organization_id
                   UNION ALL
                   SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS asked (id)
                   CROSS JOIN LATERAL (
                       SELECT * FROM transactions
-                      WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) x) t
-            CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
+                      WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS}
+                        AND organization_id = :organization_id LIMIT 1) x) t
+            CROSS JOIN LATERAL (SELECT amount FROM batches
+                                WHERE batches.id = t.batch_id AND organization_id = :organization_id LIMIT 1) b
         ) asked
     ) counted
 """)

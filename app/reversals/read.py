@@ -21,7 +21,7 @@ DIGESTED = (
 )
 # The codes of the entries of a reversal `r`.
 CODES = """(SELECT string_agg(position || code, ',' ORDER BY position) FROM reversal_entries
-            WHERE reversal_id = r.id AND code IS NOT NULL)"""
+            WHERE reversal_id = r.id AND organization_id = r.organization_id AND code IS NOT NULL)"""
 
 
 class ReversalRow(NamedTuple):
@@ -97,9 +97,10 @@ _OF_BATCH = text(f"""
 """)
 
 
-def entries_of(connection: Connection, reversal_id: int) -> list[EntryRow]:
+def entries_of(connection: Connection, reversal_id: int, *, organization_id: int) -> list[EntryRow]:
     """Return what a reversal took from each of its transactions, in request order."""
-    rows = fetch_all(connection, _ENTRIES, {"reversal_id": reversal_id}, binary=True)
+    parameters = {"reversal_id": reversal_id, "organization_id": organization_id}
+    rows = fetch_all(connection, _ENTRIES, parameters, binary=True)
     return list(map(EntryRow._make, rows))
 
 
@@ -109,9 +110,10 @@ _ENTRIES = b"""
     SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed, e.code
     FROM reversal_entries e
     CROSS JOIN LATERAL (SELECT email, amount FROM transactions
-                        WHERE batch_id = e.batch_id AND position = e.transaction_position LIMIT 1) t
-    JOIN batches b ON b.id = e.batch_id
-    WHERE e.reversal_id = %(reversal_id)s
+                        WHERE batch_id = e.batch_id AND position = e.transaction_position
+                          AND organization_id = e.organization_id LIMIT 1) t
+    JOIN batches b ON b.id = e.batch_id AND b.organization_id = e.organization_id
+    WHERE e.reversal_id = %(reversal_id)s AND e.organization_id = %(organization_id)s
     ORDER BY e.position
 """
 
@@ -142,7 +144,8 @@ def absent(connection: Connection, transaction_ids: Sequence[int], *, organizati
 
 _ABSENT = text(f"""
     SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
-    LEFT JOIN LATERAL (SELECT organization_id, sandbox FROM transactions
-                       WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) t ON true
-    WHERE (t.organization_id, t.sandbox) IS DISTINCT FROM (CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))
+    LEFT JOIN LATERAL (SELECT sandbox FROM transactions
+                       WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS}
+                         AND organization_id = :organization_id LIMIT 1) t ON true
+    WHERE t.sandbox IS DISTINCT FROM CAST(:sandbox AS boolean)
 """)

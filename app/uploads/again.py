@@ -51,7 +51,11 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
         assert batch.debited_count is not None, "it is issued"
         # The balance pays the first ones, so the rest is one range.
         for row in batches.transactions_between(
-            connection, batch.id, batch.debited_count, at_most=batch.recipient_count - batch.debited_count
+            connection,
+            batch.id,
+            batch.debited_count,
+            organization_id=batch.organization_id,
+            at_most=batch.recipient_count - batch.debited_count,
         ):
             amount = batch.amount if row.amount is None else row.amount
             items.append(Item(row.email, amount, row.reference, row.label or batch.label))

@@ -62,7 +62,8 @@ def part_of(connection: Connection, upload_id: int, batch_id: int) -> Part:
 _PART_OF = text(f"""
     SELECT array_position(batch_ids, CAST(:batch_id AS bigint)), cardinality(batch_ids),
            (SELECT count(*) FROM unnest(batch_ids) AS its (id)
-            CROSS JOIN LATERAL (SELECT status FROM batches WHERE id = its.id LIMIT 1) b
+            CROSS JOIN LATERAL (SELECT status FROM batches
+                                WHERE id = its.id AND organization_id = uploads.organization_id LIMIT 1) b
             WHERE b.status NOT IN {NOT_FINAL})
     FROM uploads WHERE id = :id
 """)

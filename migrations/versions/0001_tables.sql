@@ -282,13 +282,9 @@ CREATE TABLE upload_parts (
 );
 
 -- An account, found by the normalised form of its address. A user of a sandbox (`sandbox_of`: the organization's) is
--- known there only, and has no balance. `folded_balance` holds the credits of all batches except
--- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
--- credit more than fits in 64 bits. `external_id` is what the platform calls it. `address_changed_at` is since when the
--- address is this one; null: since it was registered. An erased user keeps its id and its balance: `email` and the names
--- are `erased-<id>`, and without an `email_key` nothing is credited to it any more.
---
--- A fold updates many of these rows; free space in their pages makes that a quarter cheaper.
+-- known there only, and has no balance. `external_id` is what the platform calls it. `address_changed_at` is since when
+-- the address is this one; null: since it was registered. An erased user keeps its id and its balance: `email` and the
+-- names are `erased-<id>`, and without an `email_key` nothing is credited to it any more.
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
     email text COLLATE "C" NOT NULL,
@@ -298,17 +294,14 @@ CREATE TABLE users (
     external_id text COLLATE "C"
         CONSTRAINT ck_users_external_id_length CHECK (char_length(external_id) BETWEEN 1 AND 128),
     sandbox_of bigint CONSTRAINT fk_users_sandbox_of REFERENCES organizations (id),
-    folded_balance numeric NOT NULL DEFAULT 0
-        CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     address_changed_at timestamptz,
     erased_at timestamptz,
-    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0),
     CONSTRAINT ck_users_erased_whole CHECK (
         CASE WHEN erased_at IS NULL THEN email_key IS NOT NULL
              ELSE email = 'erased-' || CAST(id AS text) AND first_name = email AND last_name = email
                   AND email_key IS NULL AND external_id IS NULL END)
-) WITH (fillfactor = 70);
+);
 CREATE UNIQUE INDEX uq_users_email_key ON users (email_key) WHERE sandbox_of IS NULL;
 CREATE UNIQUE INDEX uq_users_sandbox_of_email_key ON users (sandbox_of, email_key) WHERE sandbox_of IS NOT NULL;
 CREATE UNIQUE INDEX uq_users_external_id ON users (external_id) WHERE external_id IS NOT NULL;
@@ -530,10 +523,26 @@ CREATE STATISTICS transactions_address ON (coalesce(email_key, email)) FROM tran
 CREATE FUNCTION transaction_id(batch_id bigint, "position" int) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
 
--- A live batch whose credits are not in `folded_balance` yet. The fold that adds them deletes this row. Every row lives
+-- The points that a user has of one organization, without those of batches in `unfolded_batches`: a user's balance is
+-- the sum of both (app/users.py). A fold, a claim and a reversal change it, under the lock of the organization's
+-- balances. The points are numeric: over the years an organization may credit more than fits in 64 bits. As with
+-- transactions, there are no foreign keys; the audit compares each row with what was credited.
+--
+-- A fold updates many of these rows; free space in their pages keeps that out of the index.
+CREATE TABLE user_balances (
+    user_id bigint NOT NULL,
+    organization_id bigint NOT NULL,
+    points numeric NOT NULL CONSTRAINT ck_user_balances_points_not_negative CHECK (points >= 0),
+    CONSTRAINT pk_user_balances PRIMARY KEY (user_id, organization_id)
+) WITH (fillfactor = 70);
+
+-- A live batch whose credits are not in `user_balances` yet. The fold that adds them deletes this row. Every row lives
 -- for seconds, so vacuum must start early, not at a share of a large table.
-CREATE TABLE unfolded_batches (batch_id bigint CONSTRAINT pk_unfolded_batches PRIMARY KEY)
-WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE TABLE unfolded_batches (
+    organization_id bigint NOT NULL,
+    batch_id bigint NOT NULL,
+    CONSTRAINT pk_unfolded_batches PRIMARY KEY (organization_id, batch_id)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- What a claim has credited of an organization's held transactions, until a fold takes it off the organization's sums. A
 -- claim may not wait for the row of each organization that holds points for its user. Every row lives for seconds.
@@ -550,6 +559,7 @@ CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization
 -- row yet (app/pages/entry_pages.py adds them). As with transactions, there are no foreign keys.
 CREATE TABLE user_entries (
     user_id bigint NOT NULL,
+    organization_id bigint NOT NULL,
     created_at timestamptz NOT NULL,
     transaction_id bigint NOT NULL,
     reversal_id bigint,
@@ -642,6 +652,7 @@ CREATE INDEX ix_reversals_batches ON reversals USING gin (reversal_batches(batch
 -- nothing.
 CREATE TABLE reversal_entries (
     reversal_id bigint NOT NULL,
+    organization_id bigint NOT NULL,
     batch_id bigint NOT NULL,
     reversed bigint NOT NULL,
     position int NOT NULL,
@@ -922,6 +933,8 @@ CREATE TRIGGER users_erased_for_good
     BEFORE UPDATE OF email, email_key, first_name, last_name, external_id, erased_at ON users
     FOR EACH ROW WHEN (OLD.erased_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER former_addresses_written_once BEFORE UPDATE ON former_addresses
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER user_balances_of_a_user BEFORE DELETE OR UPDATE OF user_id, organization_id ON user_balances
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER user_entries_written_once BEFORE DELETE OR UPDATE ON user_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();

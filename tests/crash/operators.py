@@ -10,7 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import organizations, users
 from app.errors import Refused
-from app.ledger.claim import exclude_claims, register
+from app.ledger.claim import register
+from app.ledger.holders import exclude_claims
 from app.ledger.refill import refill
 from tests.crash.parties import NOT_YET_REGISTERED, Parties
 
@@ -77,7 +78,7 @@ class Operator(threading.Thread):
         party = self._random.choice(self._parties.senders)
         with self._engine.begin() as connection:
             connection.execute(_LOCK, {"id": party.id})
-            exclude_claims(connection)
+            exclude_claims(connection, party.id)
             connection.execute(_END, {"id": party.id})
 
     def _suspend(self) -> None:

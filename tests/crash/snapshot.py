@@ -163,7 +163,8 @@ _RULES = {
         LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                    FROM unfolded_batches f JOIN batches b ON b.id = f.batch_id JOIN transactions t ON t.batch_id = b.id
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY t.user_id) f ON f.user_id = u.id
-        WHERE u.folded_balance + coalesce(f.points, 0) <> coalesce(c.points, 0)""",
+        LEFT JOIN (SELECT user_id, sum(points) AS points FROM user_balances GROUP BY user_id) s ON s.user_id = u.id
+        WHERE coalesce(s.points, 0) + coalesce(f.points, 0) <> coalesce(c.points, 0)""",
     "points of one transaction were both claimed and returned, or claimed past their end": """
         SELECT t.batch_id AS subject FROM transactions t JOIN batches b ON b.id = t.batch_id
         WHERE t.claimed_at >= coalesce(t.returned_at, t.held_until, b.held_until)""",

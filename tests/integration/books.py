@@ -228,7 +228,10 @@ def reverse_now(organization_id: int, **request: Any) -> int:
 def entries_of(reversal_id: int) -> list[tuple[int, str | None]]:
     """Return what a reversal took from each of its transactions, with the code, in request order."""
     with transaction() as connection:
-        return [(entry.reversed, entry.code) for entry in reversals.entries_of(connection, reversal_id)]
+        owner = text("SELECT organization_id FROM reversals WHERE id = :id")
+        organization_id = connection.execute(owner, {"id": reversal_id}).scalar_one()
+        entries = reversals.entries_of(connection, reversal_id, organization_id=organization_id)
+        return [(entry.reversed, entry.code) for entry in entries]
 
 
 def counted(*fields: str) -> dict[str, float]:
@@ -320,7 +323,7 @@ def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) ->
     with transaction() as connection:
         batch = batches.find(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
         assert batch is not None
-        return batch, batches.transactions_of(connection, batch_id)
+        return batch, batches.transactions_of(connection, batch_id, organization_id=organization_id)
 
 
 def balance_of(organization_id: int, *, sandbox: bool = False) -> int:
@@ -347,7 +350,7 @@ _DRAINS_MAX = 20
 # The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
 _GUARDED = (
     *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
-    *("unnumbered_events", "events", "event_logs", "members", "user_entries"),
+    *("unnumbered_events", "events", "event_logs", "members", "user_entries", "user_balances"),
 )
 WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
 WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]

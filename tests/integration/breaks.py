@@ -270,9 +270,9 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a user with too much",
         {(USERS, "user 1")},
-        ["UPDATE users SET folded_balance = folded_balance + 1 WHERE id = 1"],
+        ["UPDATE user_balances SET points = points + 1 WHERE user_id = 1"],
     ),
-    ("a user whose claim was lost", {(USERS, "user 3")}, ["UPDATE users SET folded_balance = 0 WHERE id = 3"]),
+    ("a user whose claim was lost", {(USERS, "user 3")}, ["UPDATE user_balances SET points = 0 WHERE user_id = 3"]),
     (
         "another address",
         {(RECIPIENTS, "batch 3")},
@@ -342,9 +342,30 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a sandbox batch that waits to be folded",
         {(UNFOLDED, "batch 4"), (USERS, "user 1")},
-        ["INSERT INTO unfolded_batches VALUES (4)"],
+        ["INSERT INTO unfolded_batches VALUES (1, 4)"],
     ),
-    ("a queued batch that waits to be folded", {(UNFOLDED, "batch 5")}, ["INSERT INTO unfolded_batches VALUES (5)"]),
+    ("a queued batch that waits to be folded", {(UNFOLDED, "batch 5")}, ["INSERT INTO unfolded_batches VALUES (1, 5)"]),
+    (
+        "a batch that waits to be folded for another organization",
+        {(UNFOLDED, "batch 3"), (OF_USERS, "transaction 393216"), (USERS, "user 1")},
+        ["UPDATE unfolded_batches SET organization_id = 2 WHERE batch_id = 3"],
+    ),
+    (
+        "points of two organizations that are exchanged",
+        {(USERS, "user 1")},
+        [
+            "UPDATE user_balances SET points = points - 1 WHERE user_id = 1",
+            "INSERT INTO user_balances VALUES (1, 2, 1)",
+        ],
+    ),
+    (
+        "entries of another organization",
+        {(OF_USERS, "transaction 131072"), (REVERSALS, "reversal 8")},
+        [
+            "UPDATE user_entries SET organization_id = 2 WHERE transaction_id = 131072",
+            "UPDATE reversal_entries SET organization_id = 2 WHERE (reversal_id, position) = (8, 0)",
+        ],
+    ),
     (
         "a batch folded without its credits",
         {(OF_USERS, "transaction 393216"), (USERS, "user 1")},
@@ -370,7 +391,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         [
             _without("transactions", "debited_is_credited_or_held"),
             "UPDATE transactions SET credited = false WHERE (batch_id, position) = (1, 0)",
-            "UPDATE users SET folded_balance = folded_balance - 10 WHERE id = 1",
+            "UPDATE user_balances SET points = points - 10 WHERE user_id = 1",
         ],
     ),
     (
@@ -477,7 +498,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         {(OF_USERS, "transaction 131072"), (OF_USERS, "transaction 393216")},
         [
             "INSERT INTO user_entries SELECT * FROM user_entries WHERE transaction_id = 131072",
-            "INSERT INTO user_entries SELECT 1, issued_at, 393216 FROM batches WHERE id = 3",
+            "INSERT INTO user_entries SELECT 1, 1, issued_at, 393216 FROM batches WHERE id = 3",
         ],
     ),
     (
@@ -498,7 +519,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "an entry of a reversal that waits",
         {(ENTRIES, "reversal 11"), (ANSWERED, "reversal 11")},
-        ["INSERT INTO reversal_entries VALUES (11, 7, 0, 0, 0, 'already_reversed')"],
+        ["INSERT INTO reversal_entries VALUES (11, 4, 7, 0, 0, 0, 'already_reversed')"],
     ),
     (
         "another sum than that of the entries",

@@ -49,7 +49,7 @@ _FILL = """
            r.n <= debited_count, r.n <= debited_count AND (b.id + r.n) % 997 = 0, 0, r.email
     FROM batches b CROSS JOIN LATERAL unnest(b.emails) WITH ORDINALITY AS r (email, n)
     ORDER BY b.id, r.n;
-    INSERT INTO user_entries (user_id, created_at, transaction_id)
-    SELECT t.user_id, b.issued_at, transaction_id(t.batch_id, t.position)
+    INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id)
+    SELECT t.user_id, t.organization_id, b.issued_at, transaction_id(t.batch_id, t.position)
     FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.credited AND NOT t.sandbox
 """

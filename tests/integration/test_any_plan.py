@@ -67,7 +67,7 @@ def test_the_transactions_of_a_batch_are_read_in_request_order() -> None:
     with single_statement() as connection:
         together = batches.find_final(connection, ids)
         for batch_id in ids:
-            rows = batches.transactions_of(connection, batch_id)
+            rows = batches.transactions_of(connection, batch_id, organization_id=organization_id)
             assert [row.email for row in rows] == emails
             assert rows == together[batch_id][1]
 

@@ -132,7 +132,7 @@ def _audit() -> Audit:
 @pytest.mark.usefixtures("database", "broker")
 def test_a_rule_that_fails_is_a_breach_and_the_others_are_still_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     books.make_users("ann@example.com")
-    books.execute("UPDATE users SET folded_balance = 1")
+    books.execute("INSERT INTO user_balances SELECT id, 1, 1 FROM users")
     monkeypatch.setattr("app.audit.run.RULES", {"one": "SELECT 1/0", **RULES})
     found = _audit()
     assert [(breach.rule, breach.subject) for breach in found.breaches] == [

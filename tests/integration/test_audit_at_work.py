@@ -53,7 +53,7 @@ def test_a_breach_says_what_was_seen() -> None:
 
 def test_an_audit_shows_so_many_breaches_of_a_rule_and_no_more() -> None:
     books.make_users(*[f"{n}@example.com" for n in range(BREACHES_SHOWN_MAX + 1)])
-    books.execute("UPDATE users SET folded_balance = 1")
+    books.execute("INSERT INTO user_balances SELECT id, 1, 1 FROM users")
     assert [breach.subject for breach in books.breaches()] == [f"user {n}" for n in range(1, BREACHES_SHOWN_MAX + 1)]
     assert audit_command.callback is not None
     said = str(unwrap(audit_command.callback)()._sentence).splitlines()

@@ -129,7 +129,7 @@ def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
     with transaction() as connection:
-        postpone(connection, queued[1])
+        postpone(connection, queued[1], organization_id=organization_id)
     later = "created_at = created_at + interval '1 hour', retry_at = retry_at + interval '1 hour'"
     books.execute(f"UPDATE batches SET {later}")
     assert _waiting(longer_than_s=3) == [organization_id]
@@ -218,7 +218,7 @@ def test_a_batch_that_is_final_cannot_be_postponed() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.issue_now(organization_id, [ANN], 1)
     with transaction() as connection:
-        postpone(connection, batch_id)
+        postpone(connection, batch_id, organization_id=organization_id)
         statement = text("SELECT failures, retry_at FROM batches")
         assert connection.execute(statement).one() == (0, None)
 
@@ -230,7 +230,7 @@ def test_a_batch_that_failed_very_often_is_still_tried_every_ten_seconds(times: 
     books.execute(f"UPDATE batches SET failures = {times}")
     with transaction() as connection:
         before = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-        postpone(connection, batch_id)
+        postpone(connection, batch_id, organization_id=organization_id)
         failures, retry_at = connection.execute(text("SELECT failures, retry_at FROM batches")).one()
     assert failures == times + 1
     assert timedelta(seconds=10) <= retry_at - before < timedelta(seconds=15)

@@ -16,7 +16,7 @@ _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
 _ACTION = "INSERT INTO actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
-_ENTRY = "INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)"
+_ENTRY = "INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id, reversal_id, amount)"
 _FORM = "INSERT INTO used_forms (member_id, form_id)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
@@ -127,7 +127,9 @@ REFUSED = [
     ("ck_service_secrets_secret_of_256_bits", "INSERT INTO service_secrets (name, secret) VALUES ('x', 'short')"),
     ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '732 days'"),
     ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '-1 s'"),
-    ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
+    ("ck_user_balances_points_not_negative", "INSERT INTO user_balances VALUES (1, 1, -1)"),
+    ("pk_user_balances", "INSERT INTO user_balances VALUES (1, 1, 0), (1, 1, 0)"),
+    ("pk_unfolded_batches", "INSERT INTO unfolded_batches VALUES (1, 9), (1, 9)"),
     ("ck_users_external_id_length", "UPDATE users SET external_id = ''"),
     ("ck_users_external_id_length", "UPDATE users SET external_id = repeat('x', 129)"),
     (
@@ -146,11 +148,10 @@ REFUSED = [
         "pk_former_addresses",
         "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (1, 'c@x.org', 1), (1, 'c@x.org', 1)",
     ),
-    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, NULL, -1)"),
-    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, 1)"),
-    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, NULL)"),
-    ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
-    ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, 1, now(), 131072, NULL, -1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, 1, now(), 131072, 2, 1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, 1, now(), 131072, 2, NULL)"),
+    ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9"),
     (
         "uq_users_sandbox_of_email_key",
         (

@@ -163,7 +163,7 @@ def test_after_an_erasure_nothing_has_the_name_or_an_address_and_the_books_balan
     for emails, key in (([BO, BEFORE, CY], "many"), ([NOW], "alone"), ([BO], "many")):
         assert _send(1, emails, key).existed
     with transaction() as connection:
-        many = transactions_of(connection, _send(1, [BO, BEFORE, CY], "many").batch_id)
+        many = transactions_of(connection, _send(1, [BO, BEFORE, CY], "many").batch_id, organization_id=1)
     assert [(one.email, one.reference, one.label) for one in many] == [
         (email, f"item-{place}", f"label {place}") for place, email in enumerate((BO, name, CY))
     ]
@@ -286,7 +286,8 @@ def test_what_another_user_has_at_an_address_of_before_stays_theirs() -> None:
     later = books.issue_now(organization_id, [BEFORE], 4)
     erase_user(first)
     with transaction() as connection:
-        theirs = [one.email for batch_id in (held, later) for one in transactions_of(connection, batch_id)]
+        rows = [transactions_of(connection, one, organization_id=organization_id) for one in (held, later)]
+        theirs = [one.email for [one] in rows]
         assert users.get_by_id(connection, second).balance == 6
     assert theirs == [BEFORE] * 2
     assert [line for line in _found() if "now@" in line] == []
@@ -303,7 +304,7 @@ def test_what_was_sent_to_an_address_of_before_that_nobody_has_is_erased_and_sta
     assert _found() == []
     [second] = books.make_users(BEFORE)
     with transaction() as connection:
-        [one] = transactions_of(connection, batch_id)
+        [one] = transactions_of(connection, batch_id, organization_id=organization_id)
         assert users.get_by_id(connection, second).balance == 0
     assert (one.email, one.debited, one.credited) == (f"erased-{first}", True, False)
     assert books.breaches() == []
@@ -323,7 +324,7 @@ def test_a_user_of_a_sandbox_cannot_be_erased_and_is_erased_with_the_live_user_a
     batch_id = books.issue_now(organization_id, [NOW], 1, sandbox=True)
     erase_user(user_id)
     with transaction() as connection:
-        [one] = transactions_of(connection, batch_id)
+        [one] = transactions_of(connection, batch_id, organization_id=organization_id)
     assert (one.email, one.user_id) == (f"erased-{of_sandbox.id}", of_sandbox.id)
     assert books.breaches() == []
 

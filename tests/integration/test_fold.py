@@ -22,7 +22,9 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 
 def _folded_balance(email: str) -> int:
     with transaction() as connection:
-        statement = text("SELECT folded_balance FROM users WHERE email_key = :email")
+        statement = text("""
+            SELECT coalesce(sum(points), 0) FROM users JOIN user_balances ON user_id = id WHERE email_key = :email
+        """)
         return int(connection.execute(statement, {"email": email}).scalar_one())
 
 

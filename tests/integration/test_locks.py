@@ -158,66 +158,96 @@ EMAILS = [f"{n}@example.com" for n in range(1, 41)]
 
 def _fold() -> Callable[[], object]:
     """Prepare a fold for every user, the last one first."""
-    books.issue_now(books.make_organization(100), list(reversed(EMAILS)), 1)
+    books.issue_now(1, list(reversed(EMAILS)), 1)
     return books.fold
 
 
 def _claim() -> Callable[[], object]:
     """Prepare a claim for every user, the last one first, of points that their registration passed by."""
     books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email_key || '.invalid'", *books.WITH_GUARDS)
-    books.issue_now(books.make_organization(100), EMAILS, 1)
+    books.issue_now(1, EMAILS, 1)
     books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email", *books.WITH_GUARDS)
 
     def claim_all() -> int:
         with transaction() as connection:
-            return claim(connection, list(range(40, 0, -1))).transactions
+            return claim(connection, list(range(40, 0, -1)), [1]).transactions
 
     return claim_all
 
 
-def _users_not_locked() -> list[int]:
+def _not_locked(table: str, column: str) -> list[int]:
     with transaction() as connection:
-        statement = "SELECT id FROM users FOR NO KEY UPDATE SKIP LOCKED"
+        statement = f"SELECT {column} FROM {table} FOR NO KEY UPDATE SKIP LOCKED"
         return sorted(connection.exec_driver_sql(statement).scalars())
 
 
-WRITES = {_fold: "UPDATE users", _claim: "UPDATE transactions"}
-
-
-either = pytest.mark.parametrize("prepare", WRITES, ids=["fold", "claim"])
+whatever_plans = pytest.mark.parametrize("plans", ["any plan", "no index"])
 
 
 @pytest.mark.usefixtures("database")
-@either
-@pytest.mark.parametrize("plans", ["any plan", "no index"])
-def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_addresses(
+@pytest.mark.parametrize("prepare", [_fold, _claim], ids=["fold", "claim"])
+@whatever_plans
+def test_balances_are_changed_in_the_order_of_their_users_whatever_the_order_of_the_addresses(
     prepare: Callable[[], Callable[[], object]], plans: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if plans == "no index":
         use_no_index(servers, monkeypatch)
     books.make_users(*EMAILS)
+    books.issue_now(books.make_organization(100), EMAILS, 1)
+    books.fold()
     run = prepare()
     # An updated row moves to another place in its page, so that reading the table is not reading by id.
-    books.execute("UPDATE users SET folded_balance = folded_balance WHERE mod(id, 2) = 1")
+    books.execute("UPDATE user_balances SET points = points WHERE mod(user_id, 2) = 1")
     with races.started() as start:
+        with transaction() as holder:
+            holder.exec_driver_sql("SELECT FROM user_balances WHERE user_id = 20 FOR NO KEY UPDATE")
+            running = start(run)
+            races.until_waiting()
+            assert _not_locked("user_balances", "user_id") == list(range(21, 41))
+        running.result(races.PATIENCE_S)
+    assert [books.balance_of_user(email) for email in EMAILS] == [2] * 40
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("database")
+@whatever_plans
+def test_a_claim_locks_its_users_in_the_order_of_their_ids_before_it_writes_anything(
+    plans: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if plans == "no index":
+        use_no_index(servers, monkeypatch)
+    books.make_users(*EMAILS)
+    books.make_organization(100)
+    run = _claim()
+    books.execute("UPDATE users SET created_at = created_at WHERE mod(id, 2) = 1")
+    seen: list[list[int]] = []
+    with (
+        races.before_statement("UPDATE transactions", lambda: seen.append(_not_locked("users", "id"))),
+        races.started() as start,
+    ):
         with transaction() as holder:
             holder.exec_driver_sql("SELECT FROM users WHERE id = 20 FOR NO KEY UPDATE")
             running = start(run)
             races.until_waiting()
-            assert _users_not_locked() == list(range(21, 41))
+            assert _not_locked("users", "id") == list(range(21, 41))
         running.result(races.PATIENCE_S)
+    assert seen == [[]]
     assert [books.balance_of_user(email) for email in EMAILS] == [1] * 40
 
 
 @pytest.mark.usefixtures("database")
-@either
-def test_every_user_is_locked_before_anything_is_written(prepare: Callable[[], Callable[[], object]]) -> None:
-    books.make_users(*EMAILS)
-    run = prepare()
-    seen: list[list[int]] = []
-    with races.before_statement(WRITES[prepare], lambda: seen.append(_users_not_locked())):
-        run()
-    assert seen == [[]]
+def test_a_fold_and_a_reversal_lock_no_user() -> None:
+    organization_id = books.make_organization(100)
+    books.make_users(ANN)
+    folded, unfolded = (books.issue_now(organization_id, [ANN], 10) for _ in range(2))
+    with races.started() as start, transaction() as holder:
+        holder.exec_driver_sql("SELECT FROM users FOR UPDATE")
+        assert start(books.fold).result(races.PATIENCE_S) == 1
+        for batch_id in (folded, unfolded):
+            books.queue_reversal(organization_id, batch_id=batch_id, amount=3)
+        assert len(start(lambda: books.drain_all(organization_id)).result(races.PATIENCE_S)) == 2
+    assert books.balance_of_user(ANN) == 14
+    assert books.breaches() == []
 
 
 @pytest.mark.usefixtures("many_connections", "no_failure")

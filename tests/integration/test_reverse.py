@@ -108,7 +108,7 @@ def test_a_reversal_that_fails_is_put_aside_and_holds_up_nobody(
         raise RuntimeError
 
     with monkeypatch.context() as patched:
-        patched.setattr("app.ledger.reverse._lock_what_is_credited", fail)
+        patched.setattr("app.ledger.reverse.exclude_claims", fail)
         assert books.drain_all(organization_id) == [later]
     assert [event["reversal_id"] for event in events if event["event"] == "reversal_postponed"] == [reversal]
     assert not books.has_due(organization_id)
@@ -174,7 +174,7 @@ def test_a_fold_that_comes_second_adds_what_is_left() -> None:
         folding.result()
     assert books.balance_of_user(ANN) == 6
     with transaction() as connection:
-        assert connection.execute(text("SELECT folded_balance FROM users")).scalar_one() == 6
+        assert connection.execute(text("SELECT points FROM user_balances")).scalar_one() == 6
     assert books.breaches() == []
 
 

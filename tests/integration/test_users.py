@@ -117,7 +117,7 @@ def test_a_person_with_one_name_has_an_empty_last_name() -> None:
 
 def _claim(user_ids: list[int]) -> int:
     with transaction() as connection:
-        return claim(connection, user_ids).transactions
+        return claim(connection, user_ids, [1]).transactions
 
 
 def test_registering_credits_held_transactions_on_the_same_ids_without_a_second_debit() -> None:
@@ -251,7 +251,7 @@ def test_of_two_claims_at_once_the_second_waits_and_finds_nothing_held() -> None
     )
     with races.started() as start:
         with transaction() as connection:
-            assert claim(connection, [1, 2]) == (2, 20)
+            assert claim(connection, [1, 2], [1]) == (2, 20)
             second = start(lambda: _claim([2, 1]))
             races.until_waiting()
         assert second.result() == 0

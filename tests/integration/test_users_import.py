@@ -192,8 +192,10 @@ def test_an_import_goes_on_at_its_last_step(path: Path, monkeypatch: pytest.Monk
         books.issue_now(organization_id, emails, 10)
     claims: list[int] = []
 
-    def claim_and_interrupt(connection: Connection, user_ids: Sequence[int]) -> claim.Claimed:
-        step = claim_some(connection, user_ids)
+    def claim_and_interrupt(
+        connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int]
+    ) -> claim.Claimed:
+        step = claim_some(connection, user_ids, organization_ids)
         claims.append(step.transactions)
         if len(claims) == 3:
             raise KeyboardInterrupt

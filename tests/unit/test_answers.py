@@ -11,7 +11,8 @@ from flask import Response
 from app import errors
 from app.api.answers import envelope
 from app.batches import payloads
-from app.batches.read import ISSUED, QUEUED, REFUSED, BatchRow, StateCounts, TransactionRow
+from app.batches.read import ISSUED, QUEUED, REFUSED, BatchRow, TransactionRow
+from app.batches.sums import StateCounts
 from app.values.timestamps import timestamp
 
 MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.query import query, refuse_parameters
 from app.api_keys import Caller
-from app.batches import payloads
+from app.batches import payloads, sums
 from app.batches import read as batches
 from app.errors import NotFound
 from app.pages import batch_pages
@@ -27,11 +27,15 @@ def list_batches() -> Response:
     asked = parse_page_request("batches", query(), who)
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-        states = batches.count_states(connection, [batch.id for batch in page.rows if batch.debited_count])
-        metadata = batches.find_metadata(connection, [batch.id for batch in page.rows])
+        states = sums.count_states(
+            connection, [batch.id for batch in page.rows if batch.debited_count], organization_id=who.organization.id
+        )
+        metadata = batches.find_metadata(
+            connection, [batch.id for batch in page.rows], organization_id=who.organization.id
+        )
     shown = [
         payloads.listed_batch_payload(
-            batch, states=states.get(batch.id, batches.StateCounts()), metadata=metadata.get(batch.id)
+            batch, states=states.get(batch.id, sums.StateCounts()), metadata=metadata.get(batch.id)
         )
         for batch in page.rows
     ]
@@ -63,6 +67,6 @@ def read_batch(connection: Connection, batch_id: int, who: Caller, *, only_own: 
     batch = batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
     if only_own and batch.api_key_id != who.api_key_id:
         raise NotFound("batch", batch_id)
-    transactions = batches.transactions_of(connection, batch.id)
-    metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
+    transactions = batches.transactions_of(connection, batch.id, organization_id=batch.organization_id)
+    metadata = batches.find_metadata(connection, [batch.id], organization_id=batch.organization_id).get(batch.id)
     return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

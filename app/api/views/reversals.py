@@ -39,5 +39,5 @@ def show_reversal(reversal_id: int) -> Response:
         reversal = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):
             raise NotFound("reversal", reversal_id)
-        entries = reversals.entries_of(connection, reversal.id)
+        entries = reversals.entries_of(connection, reversal.id, organization_id=reversal.organization_id)
     return envelope.success(payloads.whole_reversal_payload(reversal, entries))

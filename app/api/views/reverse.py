@@ -124,7 +124,9 @@ def _committed(who: Caller, reversal_id: int) -> tuple[ReversalRow, list[EntryRo
         reversal = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         if reversal is None:
             return None
-        return reversal, reversals.entries_of(connection, reversal.id) if reversal.status == reversals.DONE else []
+        if reversal.status != reversals.DONE:
+            return reversal, []
+        return reversal, reversals.entries_of(connection, reversal.id, organization_id=reversal.organization_id)
 
 
 def _queued(reversal_id: int) -> Response:

@@ -120,10 +120,12 @@ def _rehearsed_by(request: IssueRequest) -> frozenset[str]:
 def _read(accepted: Acceptance) -> Rows | None:
     """Return the committed batch, with its transactions once it is issued; None if there is no such batch."""
     with transaction() as connection:
-        batch = batches.find_accepted(connection, accepted.batch_id)
+        batch = batches.find_accepted(connection, accepted.batch_id, organization_id=accepted.organization_id)
         if batch is None:
             return None
-        return batch, batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
+        return batch, batches.transactions_of(
+            connection, batch.id, organization_id=batch.organization_id
+        ) if batch.status == batches.ISSUED else []
 
 
 def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:

@@ -79,10 +79,12 @@ def _asking(batch_id: int, form: RejectForm) -> AnyResponse | str:
             "console/approval.html",
             batch=batch,
             is_own=batch.member_id == current_member().id,
-            points=schedule.points_of(connection, batch.id),
+            points=schedule.points_of(connection, batch.id, organization_id=batch.organization_id),
             organization=who.organization,
             authors=authors_of(connection, [batch]),
-            recipients=approval.first_recipients(connection, batch.id, at_most=_RECIPIENTS_SHOWN),
+            recipients=approval.first_recipients(
+                connection, batch.id, organization_id=batch.organization_id, at_most=_RECIPIENTS_SHOWN
+            ),
             sent_from=listed.of_batch(connection, batch.id, who.organization.id, sandbox=who.sandbox),
             form=form,
         )

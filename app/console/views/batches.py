@@ -73,9 +73,15 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
-        rows = batches.transactions_between(connection, batch.id, first, at_most=TRANSACTIONS_SHOWN)
-        sums = sums_of(connection, [batch.id])
-        points = schedule.points_of(connection, batch.id) if batch.status in (AWAITING_APPROVAL, SCHEDULED) else None
+        rows = batches.transactions_between(
+            connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
+        )
+        sums = sums_of(connection, [batch.id], organization_id=batch.organization_id)
+        points = (
+            schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
+            if batch.status in (AWAITING_APPROVAL, SCHEDULED)
+            else None
+        )
         scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])

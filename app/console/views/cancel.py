@@ -20,7 +20,7 @@ from app.postgres.database import transaction
 def ask_to_cancel(batch_id: int) -> AnyResponse | str:
     with transaction() as connection:
         batch = get_batch(connection, calling_member(connection), batch_id)
-        points = schedule.points_of(connection, batch.id)
+        points = schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
     if batch.is_final:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
     return render_template("console/cancel.html", batch=batch, points=points)

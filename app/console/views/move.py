@@ -58,7 +58,7 @@ def _asking(batch_id: int, form: MomentForm | None) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     with transaction() as connection:
         batch = get_batch(connection, calling_member(connection), batch_id)
-        points = schedule.points_of(connection, batch.id)
+        points = schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
     if batch.status != SCHEDULED:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
     shown = form or MomentForm(formdata=None, data=MomentForm.shown(batch.send_at))

@@ -24,7 +24,7 @@ def outcome(token: str) -> AnyResponse | str:
             return redirect(url_for("console.check", token=token))
         rows = batches_of(connection, upload)
         sender = names_of(connection, [upload.member_id])[upload.member_id]
-        sums = sums_of(connection, [row.id for row in rows])
+        sums = sums_of(connection, [row.id for row in rows], organization_id=upload.organization_id)
     return render_template(
         "console/outcome.html",
         upload=upload,

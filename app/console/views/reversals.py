@@ -51,7 +51,8 @@ def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
+        is_done = found.status == reversals.DONE
+        entries = reversals.entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
         authors = authors_of(connection, [found])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
