@@ -83,7 +83,7 @@ def create(
             api_key_id: int = connection.execute(_CREATE, values).scalar_one()
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
-    told = {"id": api_key_id, "sandbox": sandbox, **bounds.payload()}
+    told = {"id": api_key_id, "name": values["name"], "sandbox": sandbox, **bounds.payload()}
     log.write(connection, log.KEY_CREATED, organization_id, data={"key": told})
     actions.record(
         connection,

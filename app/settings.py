@@ -132,6 +132,10 @@ class Settings(TableSettings):
     """
 
     database_url: Annotated[str, AfterValidator(_postgresql)] = Field(validation_alias="DATABASE_URL")
+    # A standby that follows it, for the long reads (app/postgres/standby.py).
+    database_read_url: Annotated[str, AfterValidator(_postgresql)] | None = Field(
+        default=None, validation_alias="DATABASE_READ_URL"
+    )
     redis_url: Annotated[str, AfterValidator(_redis)] = Field(validation_alias="REDIS_URL")
     # The broker of the messages; default: the Redis above.
     broker_url: Annotated[str, AfterValidator(_broker)] | None = None
@@ -194,7 +198,7 @@ def misspelt_settings() -> Iterator[tuple[str, str]]:
     """
     prefix = "POINTS_"
     meant = {name.upper(): f"{prefix}{name.upper()}" for name in (*Settings.model_fields, "data_dir", "key")}
-    meant |= {name: name for name in ("DATABASE_URL", "REDIS_URL")}
+    meant |= {name: name for name in ("DATABASE_URL", "DATABASE_READ_URL", "REDIS_URL")}
     for name in sorted(os.environ):
         if name.upper().startswith(prefix) and name.upper() not in meant.values():
             for near in get_close_matches(name.upper().removeprefix(prefix), meant, n=1, cutoff=0.7):
@@ -225,7 +229,7 @@ def _sentence(fault: ErrorDetails) -> str:
         message = f"it must be {must_be.format(**bounds)}"
     if name in ("broker_url", "secrets_key"):  # It may hold a password, or is one.
         return f"The setting POINTS_{name.upper()} is wrong: {message}."
-    if name not in ("DATABASE_URL", "REDIS_URL"):
+    if name not in ("DATABASE_URL", "DATABASE_READ_URL", "REDIS_URL"):
         return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(given)!r}."
     if isinstance(given, str):
         return f"The setting {name} is wrong: {message}."

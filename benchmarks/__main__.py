@@ -5,7 +5,22 @@ from pathlib import Path
 
 import click
 
-from benchmarks import adopting, body, busy, cost, cpu, floor, growth, idle, results, rivalry, send, several, tables
+from benchmarks import (
+    adopting,
+    apart,
+    body,
+    busy,
+    cost,
+    cpu,
+    floor,
+    growth,
+    idle,
+    results,
+    rivalry,
+    send,
+    several,
+    tables,
+)
 from benchmarks import publish as publishing
 from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Row
@@ -23,6 +38,7 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "cost": cost.measure,
     "cpu": cpu.measure,
     "adopting": adopting.measure,
+    "apart": apart.measure,
 }
 
 

@@ -86,6 +86,12 @@ class Service:
         key = self._command("keys", "create", str(made["id"]))
         return Sender(organization_id=made["id"], key=key["key"])
 
+    def platform_key(self, *scopes: str) -> str:
+        """Make a key of the platform and return it."""
+        options = [part for scope in scopes for part in ("--scope", scope)]
+        key: str = self._command("platform-keys", "create", "Bench", *options)["key"]
+        return key
+
     def accounts(self, name: str, count: int) -> list[str]:
         """Register users and return their addresses."""
         emails = [f"{name}.{place}@example.com" for place in range(count)]

@@ -19,7 +19,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.messaging import process_redis
-from app.postgres import connections
+from app.postgres import connections, standby
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
@@ -43,10 +43,12 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 def forget_everything() -> None:
     """Drop what a process keeps for its life: settings, connections, the Redis client."""
-    if connections._engine is not None:
-        _until_given_back(connections._engine.pool)
-        connections._engine.dispose()
+    for engine in (connections._engine, connections._standby_engine):
+        if engine is not None:
+            _until_given_back(engine.pool)
+            engine.dispose()
     discard_inherited_connections()
+    standby._left_alone_until = 0.0
     settings.cache_clear()
     if process_redis.redis.cache_info().currsize:
         process_redis.redis().close()
@@ -69,6 +71,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in list(os.environ):
         if name.startswith("POINTS_"):
             monkeypatch.delenv(name)
+    monkeypatch.delenv("DATABASE_READ_URL", raising=False)
     for name, value in _NOWHERE.items():
         monkeypatch.setenv(name, value)
     forget_everything()

@@ -20,7 +20,7 @@ _COMMANDS = {
     "platform-keys": ("app.cli.platform_keys", "Make, list and revoke the keys of the platform's own programs."),
     "members": ("app.cli.members", "Make, list and remove the people who may use the console."),
     "webhooks": ("app.cli.webhooks", "List webhooks with how far they are behind."),
-    "users": ("app.cli.users", "Register, show and erase users."),
+    "users": ("app.cli.users", "Register, show, change and erase users."),
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "events": ("app.cli.events", "Follow what happens."),

@@ -5,13 +5,14 @@ import io
 from datetime import UTC
 
 import click
+from sqlalchemy import Connection
 
 from app import organizations
 from app.cli.answer import Answer
 from app.cli.operator_command import operator_command
 from app.cli.options import ORGANIZATION_ID
-from app.postgres.database import transaction
-from app.statement.months import month_of
+from app.postgres.standby import long_read
+from app.statement.months import Month, month_of
 from app.statement.read import HEADING, Statement, statement_of, today_of
 from app.values.numbers import points
 
@@ -30,11 +31,15 @@ def statement(organization_id: int, month: str | None, sandbox: bool, as_csv: bo
     Days are in UTC, and the last line is their total. A batch counts on the day on which it was issued, a reversal on
     that on which it was done. Each day opens with the balance at which the day before closed.
     """
-    with transaction() as connection:
+
+    def read(connection: Connection) -> tuple[organizations.OrganizationInMode, Month, Statement]:
         organization = organizations.get(connection, organization_id, sandbox=sandbox)
         today = today_of(connection, organization_id, sandbox=sandbox)
         days = month_of(month, today, began=organization.created_at.astimezone(UTC).date())
-        found = statement_of(connection, organization_id, sandbox=sandbox, first=days.first, last=days.last)
+        statement = statement_of(connection, organization_id, sandbox=sandbox, first=days.first, last=days.last)
+        return organization, days, statement
+
+    organization, days, found = long_read(read)
     document = {"organization_id": organization_id, "sandbox": sandbox, **found.payload()}
     if as_csv:
         return Answer(document, sentence=_csv(found))

@@ -13,6 +13,7 @@ from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
 from app.cli.status_of_organizations import look_at_organizations, print_organizations
+from app.cli.status_of_sessions import READ_ON, fault_of_standby, look_at_standby, settings_line, standby_line
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -28,7 +29,6 @@ from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
 
 _TIMEOUT_S = 1.0
-_READ_ON = "Read on in docs/operating.md at"
 _PAGES = {"web": "Web", "flower": "Flower"}
 _OF_DATABASE = (
     "queued_batches",
@@ -72,6 +72,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         "web_url": running.get("web_url"),
         "flower_url": running.get("flower_url"),
         **_look_at_database(with_organizations=with_organizations),
+        **look_at_standby(),
         **_look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
@@ -162,23 +163,25 @@ def _down(found: dict[str, Any]) -> list[str]:
     if database_fault is None and found["queued_batches"] is None:  # It answers, but could not be asked for the queue.
         database_fault = "it has no tables yet"
     if database_fault is not None:
-        down.append(f"PostgreSQL: {database_fault}. {_READ_ON} “503”.")
+        down.append(f"PostgreSQL: {database_fault}. {READ_ON} “503”.")
+    if (fault := fault_of_standby(found)) is not None:
+        down.append(f"The standby: {fault}. Reads ask the primary. {READ_ON} “A standby for the long reads”.")
     ahead = found["partitions_ahead"]
     if ahead is not None and ahead < partitions.AHEAD_MIN:
-        down.append(f"Of {partitions.AHEAD_MIN} partitions ahead there are {ahead}. {_READ_ON} “Few partitions”.")
+        down.append(f"Of {partitions.AHEAD_MIN} partitions ahead there are {ahead}. {READ_ON} “Few partitions”.")
     if found["redis"] is None:
-        down.append(f"Redis does not answer. {_READ_ON} “503”.")
+        down.append(f"Redis does not answer. {READ_ON} “503”.")
     if found["redis"] and not found["deliveries"]:
-        down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")
+        down.append(f"No worker delivers to webhooks. {READ_ON} “A webhook is behind”.")
     if found["redis"] and not found["workers"]:
-        down.append(f"No worker answers. {_READ_ON} “Sends answer 202”.")
+        down.append(f"No worker answers. {READ_ON} “Sends answer 202”.")
     if not found["is_swept"]:
         since = f"no sweep has run for {found['swept_s_ago']:.0f} s"
-        down.append(f"Workers answer, and {since}. {_READ_ON} “Sends answer 202”.")
+        down.append(f"Workers answer, and {since}. {READ_ON} “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
-        down.append(f"Beat does not answer: no audit runs by itself. {_READ_ON} “Web, beat or Flower does not answer”.")
+        down.append(f"Beat does not answer: no audit runs by itself. {READ_ON} “Web, beat or Flower does not answer”.")
     down += [
-        f"{name} does not answer. {_READ_ON} “Web, beat or Flower does not answer”."
+        f"{name} does not answer. {READ_ON} “Web, beat or Flower does not answer”."
         for part, name in _PAGES.items()
         if found[part] is False
     ]
@@ -195,12 +198,6 @@ def _webhooks(by_status: dict[str, Any] | None) -> str:
     return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
 
 
-def _settings(found: dict[str, Any]) -> dict[str, str]:
-    """Return a line of the settings that sessions behind a pooler lack; nothing if they lack none."""
-    lacks = [f"{one['name']} is {one['value']} ({one['mend']})" for one in found.get("settings_missing") or ()]
-    return {"Settings": f"{'; '.join(lacks)}. {_READ_ON} “PgBouncer”."} if lacks else {}
-
-
 def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
@@ -210,7 +207,8 @@ def _describe(found: dict[str, Any]) -> str:
         "Status": " ".join([f"{verdict}.", *found["down"]]),
         "Version": found["version"],
         "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
-        **_settings(found),
+        **settings_line(found),
+        **standby_line(found),
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": f"{', '.join(found['workers']) or 'none answers'} ({swept})",

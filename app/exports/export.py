@@ -3,19 +3,28 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.exports import sources
-from app.exports.columns import SUMMED, Writing
+from app.exports.columns import SUMMED, Lines, Writing
 from app.exports.settled import settled_until
 from app.exports.sources import TABLES, Source, position_of
 from app.pages.filters import CursorPosition, Filters
 from app.pages.transaction_pages import with_address_of_user
 from app.postgres.database import copied, transaction
+from app.postgres.standby import long_read
 
 # What each piece is read within.
 Turn = Callable[[], AbstractContextManager[object]]
+
+
+class _Read(NamedTuple):
+    """A piece that was read: its lines, and the position where it ends; None if it is the last."""
+
+    lines: Lines | None
+    end: CursorPosition | None
 
 
 class Export:
@@ -39,30 +48,35 @@ class Export:
         if self.after is None and heading:
             yield heading
         while self._source is not None:
-            with turn(), transaction() as connection:  # One for each piece: a slow reader holds nothing.
-                piece = self._next_piece(connection, self._source)
-            if piece:
-                yield piece
+            with turn():
+                read = long_read(self._next_piece)  # In a transaction for each piece: a slow reader holds nothing.
+            self._note(read)
+            if read.lines is not None:
+                yield read.lines.content
         yield self._writing.last_line(self.rows, self.sums, after=self.after)
 
-    def _next_piece(self, connection: Connection, source: Source) -> bytes:
-        """Read a piece, and note it; behind the last one there is no source any more."""
+    def _next_piece(self, connection: Connection) -> _Read:
+        """Read the piece behind the position. It notes nothing, for it may be begun anew on another server."""
+        source = self._source
+        assert source is not None, "behind the last piece there is none"
         piece = source.piece(connection, self._position)
         if piece is None:
-            self._source = None
-            return b""
+            return _Read(None, None)
         query, options = self._writing.copy(piece.statement)
-        found = self._writing.read(copied(connection, query, options, piece.parameters))
-        if found is not None:
-            self.rows, self.last_id = self.rows + found.rows, found.last_id
-            self.sums = {name: self.sums[name] + more for name, more in zip(self.sums, found.sums, strict=True)}
-        if piece.end is not None:
-            self._position = piece.end
-        elif found is None or found.rows < sources.PIECE_ROWS:
+        lines = self._writing.read(copied(connection, query, options, piece.parameters))
+        end = piece.end
+        if end is None and lines is not None and lines.rows >= sources.PIECE_ROWS:
+            end = position_of(connection, source.kind, lines.last_id, source.filters)
+        return _Read(lines, end)
+
+    def _note(self, read: _Read) -> None:
+        """Count a piece; behind the last one there is no source any more."""
+        if (lines := read.lines) is not None:
+            self.rows, self.last_id = self.rows + lines.rows, lines.last_id
+            self.sums = {name: self.sums[name] + more for name, more in zip(self.sums, lines.sums, strict=True)}
+        self._position = read.end
+        if read.end is None:
             self._source = None
-        else:
-            self._position = position_of(connection, source.kind, found.last_id, source.filters)
-        return b"" if found is None else found.content
 
 
 def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -> Export:
@@ -76,7 +90,7 @@ def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -
         Unsettled: some transaction that writes to the list does not end.
     """
     writing = Writing(kind=kind, form=form)
-    with transaction() as connection:
+    with transaction() as connection:  # On the primary: only there are the locks of those who write.
         start = None if after is None else position_of(connection, kind, after, filters)
         wanted = None if filters.contradict_themselves else with_address_of_user(connection, filters)
         if wanted is None:

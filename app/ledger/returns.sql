@@ -15,7 +15,8 @@ WITH batch AS MATERIALIZED (
            coalesce(t.held_until, b.held_until) AS held_until, coalesce(t.held_until, b.held_until) <= b.now AS is_due
     FROM batch b
     CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
-                        WHERE batch_id = b.id AND organization_id = b.organization_id AND debited AND NOT credited AND points_left IS DISTINCT FROM 0
+                        WHERE batch_id = b.id AND organization_id = b.organization_id
+                          AND debited AND NOT credited AND points_left IS DISTINCT FROM 0
                         OFFSET 0) t
 ), total AS MATERIALIZED (
     SELECT coalesce(sum(points) FILTER (WHERE is_due), 0) AS points,

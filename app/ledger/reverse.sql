@@ -74,7 +74,8 @@ WITH reversal AS MATERIALIZED (
     FROM moved m, reversal r, moment n
     WHERE organizations.id = r.organization_id AND m.points > 0
 ), written AS (
-    INSERT INTO reversal_entries (reversal_id, organization_id, position, batch_id, transaction_position, reversed, code)
+    INSERT INTO reversal_entries (reversal_id, organization_id, position, batch_id, transaction_position, reversed,
+                                  code)
     SELECT CAST(:id AS bigint), CAST(:organization_id AS bigint), place, batch_id, position, points, code
     FROM taken ORDER BY place
 ), codes AS MATERIALIZED (
@@ -82,7 +83,8 @@ WITH reversal AS MATERIALIZED (
 ), entries AS (
     -- Also of credits that are not folded yet: the later fold writes what was credited, whole.
     INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id, reversal_id, amount)
-    SELECT m.user_id, CAST(:organization_id AS bigint), n.now, transaction_id(m.batch_id, m.position), CAST(:id AS bigint), -m.points
+    SELECT m.user_id, CAST(:organization_id AS bigint), n.now, transaction_id(m.batch_id, m.position),
+           CAST(:id AS bigint), -m.points
     FROM marked m CROSS JOIN moment n
     WHERE m.user_id IS NOT NULL AND (SELECT NOT sandbox FROM reversal)
     ORDER BY m.user_id, m.batch_id, m.position

@@ -25,7 +25,7 @@ class _ServerMetrics:
 
     def collect(self) -> Iterator[Metric]:
         client = process_redis.redis()
-        for read in (lambda: work(client), lambda: state.notes(client), state.broker, state.queue):
+        for read in (lambda: work(client), lambda: state.notes(client), state.broker, state.queue, state.standby):
             yield from _all_or_none(read)
 
 

@@ -12,6 +12,7 @@ from app.messaging import last_runs
 from app.messaging.queue_state import messages_waiting
 from app.postgres import partitions
 from app.postgres.connections import new_engine, wait_at_most
+from app.postgres.standby import state_of_standby
 from app.settings import settings
 from app.webhooks.lag import LagOfStatus, lag_by_status, lags
 
@@ -64,6 +65,26 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "points_partitions_ahead", "Partitions of transactions beyond that of the newest batch.", value=ahead
     )
     yield from _webhooks(behind)
+
+
+def standby() -> Iterator[GaugeMetricFamily]:
+    """Yield whether there is a standby that reads may ask, and how far it is behind; nothing without the setting.
+
+    Raises:
+        SQLAlchemyError: PostgreSQL is out of reach, or too slow.
+    """
+    found = state_of_standby(timeout_s=_COUNT_TIMEOUT_S)
+    if found is None:
+        return
+    is_up = not isinstance(found, str)
+    yield GaugeMetricFamily("points_standby_up", "Whether the standby of DATABASE_READ_URL follows.", value=is_up)
+    if not isinstance(found, str):
+        yield GaugeMetricFamily(
+            "points_standby_lag_bytes", "How much of the log the standby has not replayed.", value=found.lag_bytes
+        )
+        yield GaugeMetricFamily(
+            "points_standby_lag_seconds", "Age of the newest commit on a standby that is behind.", value=found.lag_s
+        )
 
 
 def _webhooks(behind: Mapping[str, LagOfStatus]) -> Iterator[GaugeMetricFamily]:

@@ -8,7 +8,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
 from app.postgres.session_checks import require_relied_on
-from app.postgres.timed_connection import TimedConnection, is_dead
+from app.postgres.timed_connection import StandbyConnection, TimedConnection, is_dead
 from app.settings import settings
 
 # A round of a drain (20,000 recipients) takes a hundredth of this.
@@ -24,6 +24,7 @@ FRONT_ANSWER_TIMEOUT_S = 10.0
 CLIENT_CHECK_INTERVAL_MS = 2_000
 
 _engine: Engine | None = None
+_standby_engine: Engine | None = None
 _answer_timeout_s = ANSWER_TIMEOUT_S
 _writable_only = False
 _engine_lock = threading.Lock()
@@ -41,6 +42,19 @@ def engine() -> Engine:
                 writable_only=_writable_only,
             )
         return _engine
+
+
+def standby_engine() -> Engine:
+    """Return this process's engine for the server of `DATABASE_READ_URL`, which is set. It is made at first use."""
+    global _standby_engine  # noqa: PLW0603  # As above.
+    url = settings().database_read_url
+    assert url is not None, "who has no standby does not ask for it"
+    with _engine_lock:
+        if _standby_engine is None:
+            _standby_engine = new_engine(
+                url, pool_size=settings().database_connections_max, pooler=settings().database_pooler, standby=True
+            )
+        return _standby_engine
 
 
 def require_writable_server(*, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
@@ -88,7 +102,9 @@ def session_settings() -> dict[str, str]:
     }
 
 
-def new_engine(url: str, *, pool_size: int, pooler: bool = False, writable_only: bool = False) -> Engine:
+def new_engine(
+    url: str, *, pool_size: int, pooler: bool = False, writable_only: bool = False, standby: bool = False
+) -> Engine:
     """Make an engine whose connections have time limits and whose errors repeat no values.
 
     Args:
@@ -96,6 +112,7 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, writable_only:
         pool_size: upper limit of connections.
         pooler: whether a pooler such as PgBouncer may give each transaction another session of the server.
         writable_only: refuse a read-only server, unless the address sets `target_session_attrs` itself.
+        standby: when a connection of it times out, those to the primary are not replaced for it.
     """
     address = make_url(url).set(drivername="postgresql+psycopg")
     arguments: dict[str, Any] = {
@@ -125,7 +142,7 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, writable_only:
         hide_parameters=True,  # Values in an error message would be addresses in a log.
         connect_args=arguments,
     )
-    event.listen(made, "do_connect", _connect_by_pooler if pooler else _connect)
+    event.listen(made, "do_connect", _connect_to_standby if standby else _connect_by_pooler if pooler else _connect)
     event.listen(made, "checkout", _check_out)
     return made
 
@@ -135,12 +152,20 @@ def _connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Timed
 
 
 def _connect_by_pooler(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
-    """Connect, and check what the session is set to, because a pooler forgets what is set on it.
+    return _looked_at(TimedConnection.connect(*arguments, **options))
+
+
+def _connect_to_standby(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
+    connection = StandbyConnection.connect(*arguments, **options)
+    return _looked_at(connection) if settings().database_pooler else connection
+
+
+def _looked_at(connection: TimedConnection) -> TimedConnection:
+    """Check what the session is set to, because a pooler forgets what is set on it.
 
     Raises:
         WrongSession: it lacks what the code relies on.
     """
-    connection = TimedConnection.connect(*arguments, **options)
     try:
         connection.answer_timeout_s = _answer_timeout_s
         connection.autocommit = True
@@ -187,8 +212,9 @@ def discard_inherited_connections() -> None:
 
     Two processes on one connection read each other's answers: in a trial 84 of 300 were wrong.
     """
-    global _engine, _engine_lock  # noqa: PLW0603  # As above.
+    global _engine, _standby_engine, _engine_lock  # noqa: PLW0603  # As above.
     _engine_lock = threading.Lock()  # The parent's may have been held at the fork.
-    if _engine is not None:
-        _engine.dispose(close=False)
-    _engine = None
+    for inherited in (_engine, _standby_engine):
+        if inherited is not None:
+            inherited.dispose(close=False)
+    _engine = _standby_engine = None

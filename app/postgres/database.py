@@ -101,10 +101,17 @@ def single_statement() -> Iterator[Connection]:
 @contextmanager
 def snapshot() -> Iterator[Connection]:
     """Open a read-only transaction (REPEATABLE READ): all statements see one state and may read whole tables."""
-    options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    with engine().connect().execution_options(**options) as connection, connection.begin():
-        connection.execute(text("SET LOCAL enable_seqscan = on"))
+    with engine().connect() as connection, snapshot_on(connection):
         yield connection
+
+
+@contextmanager
+def snapshot_on(connection: Connection) -> Iterator[None]:
+    """Open such a transaction on a connection that is in none."""
+    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    with connection.begin():
+        connection.execute(text("SET LOCAL enable_seqscan = on"))
+        yield
 
 
 def steps(step: Callable[[Connection], int], *, steps_max: int, full: int = 1) -> int:

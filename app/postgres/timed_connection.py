@@ -23,7 +23,7 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
     # Whether the connection has left the pool before.
     was_used = False
 
-    # When a connection of this process last timed out (`time.monotonic`).
+    # When a connection of this process to the server last timed out (`time.monotonic`).
     last_timeout_at: ClassVar[float] = 0.0
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -47,9 +47,15 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
         except psycopg.OperationalError:
             if time.monotonic() < began + self.answer_timeout_s:  # The server answered with an error.
                 raise
-        TimedConnection.last_timeout_at = time.monotonic()
+        type(self).last_timeout_at = time.monotonic()
         self.pgconn.finish()
         raise psycopg.OperationalError(f"PostgreSQL has not answered within {self.answer_timeout_s:g} s")
+
+
+class StandbyConnection(TimedConnection):
+    """A connection to the standby of long reads: when it is frozen, the primary is not."""
+
+    last_timeout_at: ClassVar[float] = 0.0
 
 
 def is_dead(connection: TimedConnection) -> bool:
@@ -58,7 +64,7 @@ def is_dead(connection: TimedConnection) -> bool:
     A connection older than the last timeout counts as dead too: it leads to the same server, and each connection of
     the pool would make one more caller wait for the timeout.
     """
-    if connection.closed or connection.made_at < TimedConnection.last_timeout_at:
+    if connection.closed or connection.made_at < connection.last_timeout_at:
         return True
     poll = select.poll()
     poll.register(connection.fileno(), _READABLE)

@@ -130,8 +130,8 @@ def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None
 
     until(are_told, every_s=0.1)
     assert [event["data"]["key"] for event in events] == [
-        {"id": whole["id"], "sandbox": False, **shown},
-        {"id": events[1]["data"]["key"]["id"], "sandbox": False, **none},
+        {"id": whole["id"], "name": "Till", "sandbox": False, **shown},
+        {"id": events[1]["data"]["key"]["id"], "name": None, "sandbox": False, **none},
     ]
 
 

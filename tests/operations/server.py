@@ -1,6 +1,7 @@
 """A PostgreSQL of a test's own, as whoever operates it has it: its folder, its settings, its tools."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,11 @@ class Server:
         self.postgresql = PostgreSQL(self.data)
         self.cluster = folder / "postgresql"
 
+    def port(self) -> int:
+        found = urlsplit(self.postgresql.url()).port
+        assert found is not None
+        return found
+
     def folder(self, path: Path) -> Path:
         """Make a folder elsewhere that the server may write to."""
         path.mkdir(mode=0o700)
@@ -42,7 +48,7 @@ class Server:
         """Run one of PostgreSQL's tools as the server's own user, connected as its superuser."""
         connection = {
             "PGHOST": ports.HOST,
-            "PGPORT": str(urlsplit(self.postgresql.url()).port),
+            "PGPORT": str(self.port()),
             "PGUSER": "postgres",
             "PGPASSWORD": self.data.password("postgresql_superuser"),
         }
@@ -58,6 +64,11 @@ class Server:
             assert row is not None
             return str(row[0])
 
+    def tell(self, statement: str) -> None:
+        """Run a statement that answers nothing, as the superuser."""
+        with self.postgresql._connect_as_superuser() as connection:
+            connection.execute(statement.encode())
+
     @contextmanager
     def running(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         """Run the server, and let this process be its service."""
@@ -71,3 +82,13 @@ class Server:
         finally:
             forget_everything()
             self.postgresql.stop()
+
+
+def standby_of(primary: Server, folder: Path, name: str = "standby") -> Server:
+    """Copy a running server below a folder to one that will follow it by streaming replication."""
+    standby, copy = Server(folder / name), primary.folder(folder / f"{name}.copy")
+    options = ("--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf")
+    primary.tool("pg_basebackup", f"--pgdata={copy}", *options)
+    shutil.copy(primary.data.path / "secrets.json", standby.data.path)
+    copy.rename(standby.cluster)
+    return standby

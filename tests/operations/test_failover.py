@@ -1,8 +1,6 @@
 """A failover of PostgreSQL behind a name that leads to the standby for a moment, while it still only reads."""
 
-import shutil
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -12,30 +10,26 @@ from app.local import ports
 from tests.deadline import comes_true, until
 from tests.integration import books
 from tests.operations.balancer import balancer
-from tests.operations.server import Server
+from tests.operations.server import Server, standby_of
 from tests.ports import free_port
 from tests.service.deployment import deployment, is_ready
 
 pytestmark = pytest.mark.usefixtures("broker")
 
 _PATIENCE_S = 60
+_END_ALL = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'points'"
 
 
 def test_web_and_worker_follow_the_name_to_the_primary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    primary, standby = Server(tmp_path / "primary"), Server(tmp_path / "standby")
+    primary = Server(tmp_path / "primary")
     primary.postgresql.prepare()
     with primary.running(monkeypatch), balancer() as name:
         url = primary.postgresql.url()
         migrations.upgrade(url)
-        copy = primary.folder(tmp_path / "copy")
-        primary.tool(
-            "pg_basebackup", f"--pgdata={copy}", "--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"
-        )
-        shutil.copy(primary.data.path / "secrets.json", standby.data.path)
-        copy.rename(standby.cluster)
+        standby = standby_of(primary, tmp_path)
         key = books.make_live_key(books.make_organization(1_000))
         with standby.running(monkeypatch):
-            there, other = _port(primary), _port(standby)
+            there, other = primary.port(), standby.port()
             name.targets = [there]
             with deployment(tmp_path, DATABASE_URL=url.replace(f":{there}/", f":{name.port}/")) as parts:
                 port = free_port()
@@ -44,7 +38,8 @@ def test_web_and_worker_follow_the_name_to_the_primary(tmp_path: Path, monkeypat
                 assert _send(port, key) == 201
 
                 name.targets = [other]
-                primary.ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'points'")
+                # Again and again: one that is being made has no name yet.
+                until(lambda: primary.ask(_END_ALL) == "0", "none leads to the primary", within_s=_PATIENCE_S)
                 until(lambda: not is_ready(port), "web says that it cannot write", within_s=_PATIENCE_S)
                 assert {_send(port, key) for _ in range(5)} == {503}
 
@@ -52,12 +47,6 @@ def test_web_and_worker_follow_the_name_to_the_primary(tmp_path: Path, monkeypat
                 assert comes_true(lambda: is_ready(port), within_s=_PATIENCE_S)
                 assert _send(port, key) == 201
                 assert parts.deaths() == {}
-
-
-def _port(server: Server) -> int:
-    found = urlsplit(server.postgresql.url()).port
-    assert found is not None
-    return found
 
 
 def _send(port: int, key: str) -> int:

@@ -1,5 +1,6 @@
 """*Batches*: the list, one batch with its transactions, and its outcome as a file."""
 
+from functools import partial
 from typing import Any
 
 from flask import Response, render_template, request
@@ -25,6 +26,7 @@ from app.pages import batch_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.postgres.database import transaction
+from app.postgres.standby import long_read
 from app.reversals import read as reversals
 from app.uploads import listed
 
@@ -42,12 +44,14 @@ def list_batches() -> str:
     page: Page[BatchRow] = Page([], None)
     totals: batch_pages.Totals | None = None
     if not form.errors:
-        with searches.turn(), transaction() as connection:
-            page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+        found = partial(batch_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+        with searches.turn():
+            page = long_read(found)
         # Of one address the points are not those of its batches.
         if is_searched(request.args) and asked.start is None and asked.filters.email_key is None:
-            with searches.turn(), transaction() as connection:
-                totals = batch_pages.totals(connection, asked.filters, page, limit=asked.limit)
+            sums = partial(batch_pages.totals, filters=asked.filters, first=page, limit=asked.limit)
+            with searches.turn():
+                totals = long_read(sums)
     return render_template(
         "console/batches.html",
         batches=page.rows,

@@ -1,5 +1,7 @@
 """*Requests*: what programs called with the organization's keys, in the mode of the page."""
 
+from functools import partial
+
 from flask import render_template, request
 
 from app import api_keys
@@ -13,6 +15,7 @@ from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.pages.request_pages import RequestRow
 from app.postgres.database import transaction
+from app.postgres.standby import long_read
 
 
 @pages.get("/requests")
@@ -24,8 +27,9 @@ def list_requests() -> str:
     asked = asked_of("requests", who, form, {})
     page: Page[RequestRow] = Page([], None)
     if not form.errors:
-        with searches.turn(), transaction() as connection:
-            page = request_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+        found = partial(request_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+        with searches.turn():
+            page = long_read(found)
     return render_template(
         "console/requests.html",
         requests=page.rows,

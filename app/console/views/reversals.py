@@ -1,5 +1,7 @@
 """*Reversals*: the list, also as a file, and one reversal with what it took."""
 
+from functools import partial
+
 from flask import Response, render_template, request
 
 from app.console.authors import authors_of
@@ -12,6 +14,7 @@ from app.pages import reversal_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.postgres.database import transaction
+from app.postgres.standby import long_read
 from app.reversals import read as reversals
 from app.reversals.read import ReversalRow
 from app.values.ids import batch_and_position
@@ -25,8 +28,7 @@ def list_reversals() -> str:
     asked = asked_of("reversals", who, form)
     page: Page[ReversalRow] = Page([], None)
     if not form.errors:
-        with transaction() as connection:
-            page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+        page = long_read(partial(reversal_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit))
     with transaction() as connection:
         authors = authors_of(connection, page.rows)
     return render_template(

@@ -3,6 +3,7 @@
 from datetime import UTC
 
 from flask import Response, render_template, request
+from sqlalchemy import Connection
 
 from app import api_keys, organizations
 from app.console import chart, files
@@ -10,7 +11,8 @@ from app.console.authors import Authors
 from app.console.blueprints import current_member, is_sandbox, pages
 from app.members.members import names_of
 from app.postgres.database import single_statement
-from app.statement.makeup import makeup_of
+from app.postgres.standby import long_read
+from app.statement.makeup import Makeup, makeup_of
 from app.statement.months import Month, month_of
 from app.statement.read import HEADING, Statement, statement_of, today_of
 
@@ -18,19 +20,18 @@ from app.statement.read import HEADING, Statement, statement_of, today_of
 @pages.get("/statement")
 def statement() -> str:
     month, found = _of_month()
-    with single_statement() as connection:
-        makeup = makeup_of(
-            connection,
-            current_member().organization_id,
-            sandbox=is_sandbox(),
-            first=month.first,
-            last=month.last,
-        )
+    organization_id, sandbox = current_member().organization_id, is_sandbox()
+
+    def read(connection: Connection) -> tuple[Makeup, Authors]:
+        makeup = makeup_of(connection, organization_id, sandbox=sandbox, first=month.first, last=month.last)
         senders = [sender for sender, _ in makeup.senders]
         authors = Authors(
             names_of(connection, {one.member_id for one in senders if one.member_id is not None}),
             api_keys.names_of(connection, {one.api_key_id for one in senders if one.api_key_id is not None}),
         )
+        return makeup, authors
+
+    makeup, authors = long_read(read, within=single_statement)
     return render_template(
         "console/statement.html",
         month=month,
@@ -52,9 +53,12 @@ def statement_file(kind: str) -> Response:
 
 def _of_month() -> tuple[Month, Statement]:
     organization_id, sandbox = current_member().organization_id, is_sandbox()
-    with single_statement() as connection:
+
+    def read(connection: Connection) -> tuple[Month, Statement]:
         began = organizations.get(connection, organization_id, sandbox=sandbox).created_at.astimezone(UTC).date()
         today = today_of(connection, organization_id, sandbox=sandbox)
         month = month_of(request.args.get("month"), today, began=began)
         found = statement_of(connection, organization_id, sandbox=sandbox, first=month.first, last=month.last)
-    return month, found
+        return month, found
+
+    return long_read(read, within=single_statement)

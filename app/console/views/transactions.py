@@ -1,5 +1,7 @@
 """*Transactions*, with a search, its sums and its file; and *Held*, the held ones."""
 
+from functools import partial
+
 from flask import Response, render_template, request
 from wtforms import Form
 
@@ -18,6 +20,7 @@ from app.pages.far import Totals
 from app.pages.filters import Page
 from app.pages.queries import PageRequest, next_cursor
 from app.postgres.database import transaction
+from app.postgres.standby import long_read
 
 
 @pages.get("/transactions")
@@ -53,8 +56,8 @@ def _listed(template: str, who: Caller, form: Form, fixed: dict[str, str]) -> st
         with searches.turn():
             page = _page(asked)
             if is_searched(request.args) and asked.start is None:
-                with transaction() as connection:
-                    totals = transaction_pages.totals(connection, asked.filters, page, limit=asked.limit)
+                sums = partial(transaction_pages.totals, filters=asked.filters, first=page, limit=asked.limit)
+                totals = long_read(sums)
     return render_template(
         template,
         rows=list(zip((batch for batch, _ in page.rows), payloads.transaction_payloads(page.rows), strict=True)),
@@ -66,5 +69,5 @@ def _listed(template: str, who: Caller, form: Form, fixed: dict[str, str]) -> st
 
 
 def _page(asked: PageRequest) -> Page[transaction_pages.Row]:
-    with transaction() as connection:
-        return transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+    found = partial(transaction_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+    return long_read(found)

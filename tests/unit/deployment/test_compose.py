@@ -71,11 +71,13 @@ def test_a_secret_stands_in_no_command_that_a_list_of_processes_shows() -> None:
 
 @pytest.mark.parametrize("name", OF_OURS)
 def test_every_setting_is_passed_to_every_part_of_ours(name: str) -> None:
-    urls = ("database_url", "redis_url")
+    urls = ("database_url", "database_read_url", "redis_url")
     settings = {f"POINTS_{field.upper()}" for field in Settings.model_fields if field not in urls}
     environment = service(name)["environment"]
     assert {key for key in environment if key.startswith("POINTS_")} == settings
-    assert [environment[key] for key in settings] == [None] * len(settings), "one without a value keeps its default"
+    assert [environment[key] for key in (*settings, "DATABASE_READ_URL")] == [None] * (len(settings) + 1), (
+        "one without a value keeps its default"
+    )
 
 
 @pytest.mark.parametrize("name", OF_OURS)
