@@ -23,7 +23,7 @@ from app import logs
 from app.batches import schedule, unanswered
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
-from app.ledger import claim, fold, returns
+from app.ledger import claim, fold, held, returns
 from app.messaging import last_runs
 from app.messaging.jobs import submit
 from app.messaging.requests import Request, need_message
@@ -70,7 +70,6 @@ _DROP_STEPS_MAX = 200
 _DROP_REQUESTS_STEP = 2_000
 _COUNT_AT_ONCE_MAX = 1_000
 _COUNT_STEPS_MAX = 1_000
-
 _PARENT_LOOK_EVERY_S = 0.5
 
 _log = logs.logger()
@@ -230,6 +229,7 @@ def run(parent: int) -> None:
         (REJECT_UNANSWERED_EVERY_S, "reject_unanswered", reject_unanswered),
         (COUNT_DAYS_EVERY_S, "count_days", count_days),
         (partitions.MAKE_EVERY_S, "make_partitions", partitions.make),
+        (held.LIST_EVERY_S, "list_held", held.list_full),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.read import DIGESTED
+from app.ledger.held import take_off_list
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
 from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import transaction
@@ -160,11 +161,12 @@ _NEVER_ISSUED = text(f"""
 _NO_HASH = "CASE WHEN b.idempotency_hash IS NOT NULL THEN CAST('' AS bytea) END"
 _REWRITE = text(f"""
     WITH {_KNOWN}, theirs AS MATERIALIZED (
-        SELECT t.batch_id, t.position, 'erased-' || coalesce(t.user_id, :user_id) AS name
+        SELECT t.batch_id, t.position, 'erased-' || coalesce(t.user_id, :user_id) AS name, k.email_key, t.sandbox,
+               t.organization_id
         FROM transactions t JOIN known k ON k.email_key = coalesce(t.email_key, t.email)
         WHERE t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id AND {_IS_THEIRS}
         UNION ALL
-        SELECT b.id, r.place - 1, 'erased-' || CAST(:user_id AS bigint)
+        SELECT b.id, r.place - 1, 'erased-' || CAST(:user_id AS bigint), k.email_key, b.sandbox, b.organization_id
         FROM batches b
         CROSS JOIN LATERAL unnest(coalesce(b.email_keys, b.emails)) WITH ORDINALITY AS r (email_key, place)
         JOIN known k ON k.email_key = r.email_key AND k.last_batch_id >= b.id
@@ -173,6 +175,9 @@ _REWRITE = text(f"""
         UPDATE transactions t SET email = x.name, email_key = NULL
         FROM theirs x
         WHERE (t.batch_id, t.position) = (x.batch_id, x.position) AND t.organization_id = :organization_id
+    ), no_longer_listed AS (
+        -- Its hash would tell whether a guess of the address is right. Nobody claims what is held past its end.
+        {take_off_list("theirs")}
     ), recipients AS (
         SELECT b.id, array_agg(coalesce(x.name, r.email) ORDER BY r.place) AS emails,
                array_agg(coalesce(x.name, r.email_key) ORDER BY r.place) AS email_keys

@@ -37,7 +37,10 @@ WITH batch AS MATERIALIZED (
     UPDATE transactions t SET points_left = 0, returned_at = r.done_at
     FROM held h, reversal r
     WHERE t.batch_id BETWEEN h.batch_id AND h.batch_id AND t.ctid = h.ctid AND h.is_due
-    RETURNING t.position, h.points, r.id AS reversal_id
+    RETURNING t.batch_id, t.position, h.points, r.id AS reversal_id, t.sandbox, t.organization_id,
+              coalesce(t.email_key, t.email) AS email_key
+), no_longer_listed AS (
+    {no_longer_listed}
 ), moved AS MATERIALIZED (
     SELECT coalesce(sum(points), 0)::bigint AS points, count(*) AS transactions FROM marked
 ), credited AS (

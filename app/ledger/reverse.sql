@@ -40,7 +40,10 @@ WITH reversal AS MATERIALIZED (
     UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
     WHERE t.batch_id BETWEEN k.batch_id AND k.batch_id AND t.ctid = k.ctid AND k.points > 0
-    RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left
+    RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left, t.sandbox, t.organization_id,
+              coalesce(t.email_key, t.email) AS email_key
+), no_longer_listed AS (
+    {no_longer_listed}
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE user_balances u SET points = u.points - d.points

@@ -22,11 +22,15 @@ _log = logs.logger()
 
 
 class Partitions(NamedTuple):
-    """How many partitions are beyond the newest batch id that was drawn, and the first id that has none."""
+    """How many partitions are beyond the newest batch id that was drawn, and the first id that has none.
+
+    `newest_first` is the first id of the partition which the newest one falls into.
+    """
 
     ahead: int
     end: int
     newest_id: int
+    newest_first: int
 
 
 def first_partitions(size: int) -> list[str]:
@@ -61,7 +65,7 @@ def make_ahead(connection: Connection, *, size: int) -> int:
     if look(connection).ahead >= _AHEAD:
         return 0
     locks.wait_for(connection, locks.Kind.PARTITIONS)
-    ahead, end, newest_id = look(connection)  # Another process may have made them.
+    ahead, end, newest_id, _ = look(connection)  # Another process may have made them.
     made = 0
     while ahead < _AHEAD:
         first, end = end, (max(end, newest_id) // size + 1) * size
@@ -81,7 +85,8 @@ def _name(first: int) -> str:
 # PostgreSQL keeps a bound as an expression, and words it by this function alone.
 _LOOK = text(r"""
     SELECT count(*) FILTER (WHERE CAST(bounds[1] AS bigint) > newest_id), coalesce(max(CAST(bounds[2] AS bigint)), 0),
-           max(newest_id)
+           max(newest_id),
+           coalesce(max(CAST(bounds[1] AS bigint)) FILTER (WHERE CAST(bounds[1] AS bigint) <= newest_id), 0)
     FROM (SELECT last_value AS newest_id FROM batches_id_seq) sequence
     LEFT JOIN (SELECT regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') AS bounds
                FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
