@@ -1,7 +1,7 @@
 """What is held for an address, found without a look into each partition (decision 29).
 
 The newest partition, which sends fill, has an index of what is held. What is held in the full ones is listed by the
-hash of its address, in one table, by the upkeep: a row for each when it is issued would make a send of 10,000 a fifth
+hash of its address, in one table, by the upkeep: a row for each when it is issued would make a send of 10,000 a quarter
 dearer.
 
 A listed transaction may be held no longer, so whoever finds one looks at it; one that is held is never missing. For
