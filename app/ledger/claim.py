@@ -109,7 +109,6 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
     return Claimed._make(connection.execute(_CLAIM_IN_SANDBOX, parameters | {"sandbox_of": organization_id}).one())
 
 
-_EMAIL_KEYS = text("SELECT email_key FROM users WHERE id = ANY(:user_ids) AND email_key IS NOT NULL")
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
 # Held transactions are found user by user in their index, and updated by ctid: while the users and the balances of the
@@ -206,9 +205,14 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     if not locks.try_to_take(connection, locks.Kind.CROSSED_SEARCH, int(registered_within_s or 0)):
         return 0
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
+    if not user_ids:
+        return 0
     holders = holders_of(connection, list(connection.execute(_EMAIL_KEYS, {"user_ids": user_ids}).scalars()))
     exclude_reversals(connection, holders)
     return claim(connection, user_ids, holders).transactions if holders else 0
+
+
+_EMAIL_KEYS = text("SELECT email_key FROM users WHERE id = ANY(:user_ids) AND email_key IS NOT NULL")
 
 
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:
