@@ -10,7 +10,6 @@ from app.batches.schedule import count_scheduled
 from app.events.sequencer import count_unnumbered
 from app.messaging import last_runs
 from app.messaging.queue_state import messages_waiting
-from app.postgres import partitions
 from app.postgres.connections import new_engine, wait_at_most
 from app.postgres.standby import state_of_standby
 from app.settings import settings
@@ -21,7 +20,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest has waited; what room is ahead.
+    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -35,7 +34,6 @@ def queue() -> Iterator[GaugeMetricFamily]:
             queued, scheduled = count_queued(connection), count_scheduled(connection)
             unnumbered = count_unnumbered(connection)
             behind = lag_by_status(lags(connection))
-            ahead = partitions.look(connection).ahead
     finally:
         engine.dispose()
     yield GaugeMetricFamily(
@@ -60,9 +58,6 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "points_oldest_unnumbered_seconds",
         "How long the oldest event without a sequence has waited for it; 0 when there is none.",
         value=unnumbered.oldest_s,
-    )
-    yield GaugeMetricFamily(
-        "points_partitions_ahead", "Partitions of transactions beyond that of the newest batch.", value=ahead
     )
     yield from _webhooks(behind)
 

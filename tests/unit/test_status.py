@@ -17,7 +17,6 @@ _DATABASE = {
     "queued_batches": 0,
     "queued_reversals": 0,
     "oldest_queued_s": None,
-    "partitions_ahead": 5,
     "webhooks": None,
 }
 _REDIS = {
