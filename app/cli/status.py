@@ -13,7 +13,16 @@ from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
 from app.cli.status_of_organizations import look_at_organizations, print_organizations
-from app.cli.status_of_sessions import READ_ON, fault_of_standby, look_at_standby, settings_line, standby_line
+from app.cli.status_of_sessions import (
+    READ_ON,
+    fault_of_standby,
+    look_at_snapshots,
+    look_at_standby,
+    settings_line,
+    snapshot_line,
+    standby_line,
+    warning_of_snapshot,
+)
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -29,6 +38,14 @@ from app.webhooks.lag import lag_by_status, lags
 
 _TIMEOUT_S = 1.0
 _PAGES = {"web": "Web", "flower": "Flower"}
+_OF_DATABASE = (
+    "queued_batches",
+    "queued_reversals",
+    "oldest_queued_s",
+    "oldest_snapshot",
+    "webhooks",
+    "settings_missing",
+)
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
@@ -69,7 +86,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
         found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    found["down"] = _down(found)
+    found["down"], found["warnings"] = _down(found), warning_of_snapshot(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
     if found.get("organizations") and not as_json:
         print_organizations(found["organizations"], has_more=found["has_more_organizations"])
@@ -85,6 +102,7 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             release = release_of_server(connection)
             is_made = has_tables(connection)
             row = count_queued(connection) if is_made else None
+            oldest = look_at_snapshots(connection) if is_made else {"oldest_snapshot": None}
             behind = lag_by_status(lags(connection)) if is_made else {}
             known = look_at_organizations(connection) if is_made and with_organizations else {}
             read_only, lacks = why_read_only(connection), missing(connection, session_settings())
@@ -104,6 +122,7 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
         "queued_batches": row and row.batches,
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
+        **oldest,
         "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
         **known,
     }
@@ -190,9 +209,10 @@ def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
-    verdict = "not well" if found["down"] else "all is well"
+    is_wrong = [*found["down"], *found["warnings"]]
+    verdict = "not well" if is_wrong else "all is well"
     lines = {
-        "Status": " ".join([f"{verdict}.", *found["down"]]),
+        "Status": " ".join([f"{verdict}.", *is_wrong]),
         "Version": found["version"],
         "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
         **settings_line(found),
@@ -207,5 +227,6 @@ def _describe(found: dict[str, Any]) -> str:
         "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
         "Reversals": "unknown" if found["queued_reversals"] is None else f"{points(found['queued_reversals'])} queued",
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
+        "Snapshot": snapshot_line(found),
     }
     return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

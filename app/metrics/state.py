@@ -11,6 +11,7 @@ from app.events.sequencer import count_unnumbered
 from app.messaging import last_runs
 from app.messaging.queue_state import messages_waiting
 from app.postgres.connections import new_engine, wait_at_most
+from app.postgres.snapshots import oldest_snapshot
 from app.postgres.standby import state_of_standby
 from app.settings import settings
 from app.webhooks.lag import LagOfStatus, lag_by_status, lags
@@ -20,7 +21,8 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited.
+    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited; and
+    how old the oldest snapshot is.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -34,6 +36,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
             queued, scheduled = count_queued(connection), count_scheduled(connection)
             unnumbered = count_unnumbered(connection)
             behind = lag_by_status(lags(connection))
+            snapshot = oldest_snapshot(connection)
     finally:
         engine.dispose()
     yield GaugeMetricFamily(
@@ -58,6 +61,11 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "points_oldest_unnumbered_seconds",
         "How long the oldest event without a sequence has waited for it; 0 when there is none.",
         value=unnumbered.oldest_s,
+    )
+    yield GaugeMetricFamily(
+        "points_oldest_snapshot_seconds",
+        "Age of the oldest snapshot that vacuum must keep dead rows for; 0 when there is none.",
+        value=0 if snapshot is None else snapshot.seconds,
     )
     yield from _webhooks(behind)
 

@@ -17,6 +17,7 @@ _DATABASE = {
     "queued_batches": 0,
     "queued_reversals": 0,
     "oldest_queued_s": None,
+    "oldest_snapshot": None,
     "webhooks": None,
 }
 _REDIS = {
