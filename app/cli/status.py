@@ -108,9 +108,7 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             read_only, lacks = why_read_only(connection), missing(connection, session_settings())
     except SQLAlchemyError as error:
         reason = _reason(error)
-        unknown = dict.fromkeys(
-            ("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks", "settings_missing")
-        )
+        unknown = dict.fromkeys(_OF_DATABASE)
         unknown |= {"organizations": None} if with_organizations else {}
         return {"database": None, "database_error": reason, **unknown}
     finally:
