@@ -23,6 +23,8 @@ _PAGE = 100
 _LOOKED_AT_MAX = 5_000
 # Longer than an attempt and the work between two attempts.
 OWNED_S = 20
+# A receiver whose last attempt took this long is slow.
+SLOW_MS = 1_000
 
 _UNTIL = f"clock_timestamp() + interval '{OWNED_S} s'"
 
@@ -51,6 +53,14 @@ class Owned(NamedTuple):
     failures: int
     last_sequence: int
     owned_until: datetime
+
+
+class Due(NamedTuple):
+    """A webhook that has something to deliver now; `is_slow` if its receiver took long to answer the last time."""
+
+    webhook_id: int
+    organization_id: int
+    is_slow: bool
 
 
 def own(connection: Connection, webhook_id: int) -> Owned | None:
@@ -124,10 +134,12 @@ _NOTED = """noted AS (
         INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, status, ms, error)
         VALUES (:id, :sequence, :event_id, :type, :attempt, :status, :ms, :error)
     )"""
+_IS_SLOW = f":ms >= {SLOW_MS}"
 _ADVANCE = text(f"""
     WITH {_NOTED}
     UPDATE webhooks w
-    SET position = :position, failures = 0, failing_since = NULL, retry_at = NULL, owned_until = {_UNTIL} {_WHERE_OWNED}
+    SET position = :position, failures = 0, failing_since = NULL, retry_at = NULL, is_slow = {_IS_SLOW},
+        owned_until = {_UNTIL} {_WHERE_OWNED}
 """)
 
 
@@ -160,7 +172,7 @@ _FAIL = text(f"""
     WITH {_NOTED}
     UPDATE webhooks
     SET failures = failures + 1, failing_since = coalesce(failing_since, clock_timestamp()), owned_until = NULL,
-        (disabled_reason, retry_at) = (
+        is_slow = {_IS_SLOW}, (disabled_reason, retry_at) = (
             SELECT reason, CASE WHEN reason IS NULL THEN clock_timestamp() + make_interval(secs => :delay_s) END
             FROM (SELECT CASE WHEN :is_gone THEN 'gone'
                               WHEN failing_since <= clock_timestamp() - interval '5 days' THEN 'failing'
@@ -182,15 +194,12 @@ _RELEASE = text("""
 """)
 
 
-def due(connection: Connection) -> list[tuple[int, int]]:
-    """Return the webhooks that have something to deliver now and that nobody owns, each with its organization.
-
-    The longest waiting come first.
-    """
-    return [(webhook_id, organization_id) for webhook_id, organization_id in fetch_all(connection, _DUE, {})]
+def due(connection: Connection) -> list[Due]:
+    """Return the webhooks that have something to deliver now and that nobody owns, the longest waiting first."""
+    return [Due._make(row) for row in fetch_all(connection, _DUE, {})]
 
 
 _DUE = f"""
-    SELECT w.id, w.organization_id FROM webhooks w JOIN event_logs l ON {_LOG} WHERE {_IS_DUE}
+    SELECT w.id, w.organization_id, w.is_slow FROM webhooks w JOIN event_logs l ON {_LOG} WHERE {_IS_DUE}
     ORDER BY w.retry_at NULLS FIRST, w.id
 """.encode()

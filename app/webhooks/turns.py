@@ -1,8 +1,10 @@
-"""Turns: which of the webhooks that wait is next, so that no organization takes all threads from others."""
+"""Turns: which of the webhooks that wait is next, so that slow receivers leave threads to others."""
 
 import threading
 from collections import Counter
 from collections.abc import Sequence
+
+from app.webhooks.cursors import Due
 
 
 class Turns:
@@ -10,22 +12,23 @@ class Turns:
 
     An organization begins another delivery only while it has fewer than half as many as there are free threads. So each
     organization with slow receivers takes a smaller share than the one before it, and some threads stay free for those
-    that have none under way.
+    that have none under way. Whatever the number of organizations, receivers known to be slow leave a quarter of the
+    threads to the others.
     """
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
+        self._slow_at_most = max(1, threads - max(1, threads // 4))
         self._lock = threading.Lock()
-        self._under_way: dict[int, int] = {}
-        self._waiting: dict[int, int] = {}
+        self._under_way: dict[int, Due] = {}
+        self._waiting: dict[int, Due] = {}
 
-    def found(self, due: Sequence[tuple[int, int]]) -> list[int]:
-        """Take note of the webhooks that are due, each with its organization; return those to begin with now."""
+    def found(self, due: Sequence[Due]) -> list[int]:
+        """Take note of the webhooks that are due; return those to begin with now."""
         with self._lock:
-            now_due = dict(due)
-            still = {webhook_id: self._waiting[webhook_id] for webhook_id in self._waiting if webhook_id in now_due}
-            new = {webhook_id: whose for webhook_id, whose in due if webhook_id not in self._under_way}
-            self._waiting = still | new
+            now_due = {one.webhook_id: one for one in due if one.webhook_id not in self._under_way}
+            still = {webhook_id: now_due[webhook_id] for webhook_id in self._waiting if webhook_id in now_due}
+            self._waiting = still | now_due
             return self._begin()
 
     def ended(self, webhook_id: int) -> list[int]:
@@ -36,10 +39,14 @@ class Turns:
 
     def _begin(self) -> list[int]:
         begun: list[int] = []
-        shares = Counter(self._under_way.values())
-        for webhook_id, organization_id in list(self._waiting.items()):
-            if shares[organization_id] < (self._threads - len(self._under_way)) / 2:
-                self._under_way[webhook_id] = self._waiting.pop(webhook_id)
-                shares[organization_id] += 1
-                begun.append(webhook_id)
+        shares = Counter(one.organization_id for one in self._under_way.values())
+        slow = sum(one.is_slow for one in self._under_way.values())
+        for one in list(self._waiting.values()):
+            if one.is_slow and slow >= self._slow_at_most:
+                continue
+            if shares[one.organization_id] < (self._threads - len(self._under_way)) / 2:
+                self._under_way[one.webhook_id] = self._waiting.pop(one.webhook_id)
+                shares[one.organization_id] += 1
+                slow += one.is_slow
+                begun.append(one.webhook_id)
         return begun

@@ -782,8 +782,8 @@ CREATE TABLE event_logs (
 
 -- A receiver of one organization and mode: a cursor over its events. `position` is the sequence of the last event that
 -- was delivered or passed over. `failures` counts the failed attempts of the next event, and `failing_since` is null
--- unless the last attempt failed. The worker that delivers owns it until `owned_until`. The secrets are encrypted; the
--- previous one still signs too until its end. Each delivery updates this row.
+-- unless the last attempt failed. The worker that delivers owns it until `owned_until`. `is_slow`: its last attempt took
+-- long. The secrets are encrypted; the previous one still signs too until its end. Each delivery updates this row.
 CREATE TABLE webhooks (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_webhooks_organization_id REFERENCES organizations (id),
@@ -806,6 +806,7 @@ CREATE TABLE webhooks (
     failing_since timestamptz,
     retry_at timestamptz,
     owned_until timestamptz,
+    is_slow boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT ck_webhooks_previous_secret_until_a_moment CHECK (
         (previous_secret IS NULL) = (previous_secret_until IS NULL))

@@ -11,8 +11,6 @@ from sqlalchemy import text
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from app.errors import InvalidRequest
-from app.events import log
-from app.events.sequencer import number_events
 from app.pages import delivery_pages
 from app.pages.filters import Filters
 from app.postgres.database import transaction
@@ -24,7 +22,7 @@ from app.webhooks.lag import lag_by_status, lags
 from app.webhooks.secrets import encrypted, new_secret, reencrypted
 from app.webhooks.webhooks import WebhookRow
 from tests.deadline import until
-from tests.integration import books
+from tests.integration import books, hooks
 from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -47,33 +45,8 @@ def receiver() -> Iterator[Receiver]:
 def organization_id() -> int:
     """Make an organization whose log is numbered as far as it goes."""
     made = books.make_organization(100)
-    _number(made)
+    hooks.number(made)
     return made
-
-
-def _number(organization_id: int) -> None:
-    with transaction() as connection:
-        number_events(connection, organization_id)
-
-
-def _write(organization_id: int, *kinds: str, sandbox: bool = False) -> None:
-    for kind in kinds:
-        with transaction() as connection:
-            log.write(connection, kind, organization_id, sandbox=sandbox, data={"key": {"id": 1, "sandbox": sandbox}})
-    _number(organization_id)
-
-
-def _make(organization_id: int, url: str, *types: str, secret: str | None = None) -> WebhookRow:
-    with transaction() as connection:
-        return webhooks.create(
-            connection,
-            organization_id=organization_id,
-            sandbox=False,
-            url=url,
-            types=types or ("*",),
-            description=None,
-            secret=encrypted(secret or new_secret()),
-        )
 
 
 def _values(statement: str) -> list[Any]:
@@ -117,8 +90,8 @@ def _after(webhook: WebhookRow, receiver: Receiver) -> list[int]:
 
 def test_each_event_arrives_once_in_order_with_a_signature(organization_id: int, receiver: Receiver) -> None:
     secret = new_secret()
-    webhook = _make(organization_id, receiver.url, secret=secret)
-    _write(organization_id, *["key.created", "key.revoked"] * 60)
+    webhook = hooks.make(organization_id, receiver.url, secret=secret)
+    hooks.write(organization_id, *["key.created", "key.revoked"] * 60)
     _deliver(webhook)
     assert _after(webhook, receiver) == list(range(1, 121))
     for call in receiver.calls:
@@ -130,8 +103,8 @@ def test_each_event_arrives_once_in_order_with_a_signature(organization_id: int,
 
 
 def test_a_flapping_receiver_gets_each_event_at_least_once_in_order(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, *["key.created"] * 6)
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, *["key.created"] * 6)
     answers = [status(500), status(200), close_in_the_middle, status(302, Location=receiver.url), status(200)]
     plan = iter([*answers, status(404), flood, status(200), status(429), status(200), status(200)])
 
@@ -146,8 +119,8 @@ def test_a_flapping_receiver_gets_each_event_at_least_once_in_order(organization
 def test_a_receiver_that_is_down_is_left_at_its_event_until_it_is_time(
     organization_id: int, receiver: Receiver
 ) -> None:
-    webhook = _make(organization_id, f"http://127.0.0.1:{receiver.port}/")
-    _write(organization_id, "key.created", "key.created")
+    webhook = hooks.make(organization_id, f"http://127.0.0.1:{receiver.port}/")
+    hooks.write(organization_id, "key.created", "key.created")
     receiver.answer = status(503)
     _deliver(webhook)
     _deliver(webhook)  # It is not time yet.
@@ -166,8 +139,8 @@ def test_a_hanging_receiver_is_given_up_and_holds_no_connection(
     organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(posting, "ATTEMPT_TIMEOUT_S", 1.5)
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     receiver.answer = hang
     under_way = threading.Thread(target=_deliver, args=(webhook,))
     under_way.start()
@@ -201,8 +174,8 @@ _IMPOSSIBLE_WAITS = (
 def test_an_impossible_retry_after_is_a_failed_attempt_like_any_other(
     organization_id: int, receiver: Receiver, asked: str
 ) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     receiver.answer = status(503, Retry_After=asked)
     _deliver(webhook)
     failing = _read(webhook)
@@ -214,8 +187,8 @@ def test_an_impossible_retry_after_is_a_failed_attempt_like_any_other(
 
 @pytest.mark.parametrize("asked", _IMPOSSIBLE_WAITS)
 def test_a_2xx_is_a_success_whatever_its_retry_after_says(organization_id: int, receiver: Receiver, asked: str) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     receiver.answer = status(204, Retry_After=asked)
     _deliver(webhook)
     assert (_read(webhook).status, _read(webhook).position) == ("enabled", webhook.position + 1)
@@ -241,13 +214,13 @@ _UNRENDERABLE = {
 def test_an_event_that_cannot_be_rendered_is_a_failed_attempt_and_can_be_skipped(
     organization_id: int, receiver: Receiver, data: str
 ) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     books.execute(
         f"INSERT INTO unnumbered_events (organization_id, sandbox, type, data) VALUES ({organization_id}, false,"
         f" 'key.created', '{data}')"
     )
-    _write(organization_id, "key.revoked")
+    hooks.write(organization_id, "key.revoked")
     _deliver(webhook)
     failing = _read(webhook)
     assert (failing.status, failing.failures, failing.position) == ("failing", 1, webhook.position + 1)
@@ -287,8 +260,8 @@ def test_whatever_goes_wrong_in_an_attempt_is_a_failed_attempt(
     spoil: Callable[[WebhookRow, pytest.MonkeyPatch], None],
     error: str,
 ) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     spoil(webhook, monkeypatch)
     _deliver(webhook)
     assert (_read(webhook).status, _read(webhook).failures) == ("failing", 1)
@@ -299,14 +272,14 @@ def test_whatever_goes_wrong_in_an_attempt_is_a_failed_attempt(
 
 
 def test_410_disables_and_an_event_says_so(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     receiver.answer = status(410)
     _deliver(webhook)
     gone = _read(webhook)
     assert (gone.status, gone.disabled_reason, gone.position) == ("disabled", "gone", webhook.position)
     assert gone.retry_at is None
-    _number(organization_id)
+    hooks.number(organization_id)
     told = _values("SELECT data -> 'webhook' ->> 'disabled_reason' FROM events WHERE type = 'webhook.disabled'")
     assert told == ["gone"]
 
@@ -314,8 +287,8 @@ def test_410_disables_and_an_event_says_so(organization_id: int, receiver: Recei
 def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does_not(
     organization_id: int, receiver: Receiver
 ) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, *["key.created"] * 3)
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, *["key.created"] * 3)
     receiver.answer = status(500)
     _deliver(webhook)
     _set(webhook, failing_since="clock_timestamp() - interval '4 days 23 hours'")
@@ -326,7 +299,7 @@ def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does
     _retry(webhook)
     assert _read(webhook).status == "enabled"
     receiver.answer = status(500)
-    _write(organization_id, "key.created")
+    hooks.write(organization_id, "key.created")
     _deliver(webhook)
     _set(webhook, failing_since="clock_timestamp() - interval '5 days'")
     _retry(webhook)
@@ -334,12 +307,12 @@ def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does
 
 
 def test_what_happens_while_it_is_disabled_arrives_once_it_is_enabled(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
+    webhook = hooks.make(organization_id, receiver.url)
     _set(webhook, retry_at="clock_timestamp() + interval '1 minute'")
     _do(webhook_actions.disable, webhook)
     assert _read(webhook).retry_at is None
-    _number(organization_id)
-    _write(organization_id, *["key.created"] * 30)
+    hooks.number(organization_id)
+    hooks.write(organization_id, *["key.created"] * 30)
     _deliver(webhook)
     assert receiver.calls == []
     with pytest.raises(WebhookDisabled):
@@ -364,8 +337,10 @@ def test_the_times_between_attempts_are_those_of_the_contract() -> None:
 def test_only_the_types_that_are_asked_for_arrive_and_the_rest_is_passed(
     organization_id: int, receiver: Receiver
 ) -> None:
-    webhook = _make(organization_id, receiver.url, "batch.*", "key.revoked")
-    _write(organization_id, "key.created", "batch.issued", "key.revoked", "balance.low", "batch.refused", "key.created")
+    webhook = hooks.make(organization_id, receiver.url, "batch.*", "key.revoked")
+    hooks.write(
+        organization_id, "key.created", "batch.issued", "key.revoked", "balance.low", "batch.refused", "key.created"
+    )
     _deliver(webhook)
     assert _after(webhook, receiver) == [2, 3, 5]
     assert _read(webhook).position == webhook.position + 6
@@ -376,18 +351,18 @@ def test_of_many_that_are_not_asked_for_the_few_are_found(
 ) -> None:
     monkeypatch.setattr("app.webhooks.cursors._LOOKED_AT_MAX", 5)
     monkeypatch.setattr("app.webhooks.cursors._PAGE", 2)
-    webhook = _make(organization_id, receiver.url, "key.revoked")
-    _write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
+    webhook = hooks.make(organization_id, receiver.url, "key.revoked")
+    hooks.write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
     _deliver(webhook)
     assert _after(webhook, receiver) == [18, 19, 20, 27]
 
 
 def test_a_ping_is_for_the_webhook_that_was_pinged(organization_id: int, receiver: Receiver) -> None:
     with Receiver().running() as other:
-        pinged = _make(organization_id, receiver.url, "batch.*")
-        besides = _make(organization_id, other.url)
+        pinged = hooks.make(organization_id, receiver.url, "batch.*")
+        besides = hooks.make(organization_id, other.url)
         _do(webhook_actions.ping, pinged)
-        _write(organization_id, "key.created")
+        hooks.write(organization_id, "key.created")
         _deliver(pinged)
         _deliver(besides)
         assert [call.event["type"] for call in receiver.calls] == ["ping"]
@@ -395,16 +370,16 @@ def test_a_ping_is_for_the_webhook_that_was_pinged(organization_id: int, receive
 
 
 def test_a_log_is_of_one_mode(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "batch.issued", sandbox=True)
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "batch.issued", sandbox=True)
     _deliver(webhook)
     assert receiver.calls == []
 
 
 @pytest.mark.usefixtures("many_connections")
 def test_two_that_deliver_at_once_send_each_event_once(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, *["key.created"] * 40)
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, *["key.created"] * 40)
     at_once = [threading.Thread(target=_deliver, args=(webhook,)) for _ in range(6)]
     for thread in at_once:
         thread.start()
@@ -416,8 +391,8 @@ def test_two_that_deliver_at_once_send_each_event_once(organization_id: int, rec
 def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for_none(
     organization_id: int, receiver: Receiver
 ) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     with transaction() as connection:
         assert cursors.own(connection, webhook.id) is not None
     _deliver(webhook)
@@ -425,11 +400,11 @@ def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for
     _set(webhook, owned_until="clock_timestamp()")
     _deliver(webhook)
     assert _after(webhook, receiver) == [1]
-    _write(organization_id, "key.created")
+    hooks.write(organization_id, "key.created")
     _set(webhook, owned_until="clock_timestamp() + interval '1 hour'")
     _deliver(webhook)
     assert _after(webhook, receiver) == [1, 2]
-    _write(organization_id, "key.created")
+    hooks.write(organization_id, "key.created")
     _set(webhook, retry_at="clock_timestamp() + interval '48 hours'")
     _deliver(webhook)
     assert _after(webhook, receiver) == [1, 2], "a receiver may have asked for that long"
@@ -441,9 +416,9 @@ def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for
 @pytest.mark.parametrize("change", ["replay", "disable", "delete", "patch"])
 def test_what_a_call_changes_meanwhile_is_not_undone(organization_id: int, receiver: Receiver, change: str) -> None:
     """The call comes while the receiver is asked: whoever delivers then moves nothing any more."""
-    _write(organization_id, "key.created")
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created", "key.created")
+    hooks.write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created", "key.created")
 
     def answer(handler: Any) -> None:
         receiver.answer = status(200)
@@ -470,8 +445,8 @@ def test_what_a_call_changes_meanwhile_is_not_undone(organization_id: int, recei
 
 
 def test_replay_goes_back_and_never_ahead_or_behind_what_is_kept(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, *["key.created"] * 4)
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, *["key.created"] * 4)
     _deliver(webhook)
     with pytest.raises(InvalidRequest):
         _do(webhook_actions.replay, webhook, webhook.position + 6)
@@ -489,8 +464,8 @@ def test_replay_goes_back_and_never_ahead_or_behind_what_is_kept(organization_id
 
 
 def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url, "key.revoked")
-    _write(organization_id, "key.created", "key.revoked", "key.created", "key.revoked")
+    webhook = hooks.make(organization_id, receiver.url, "key.revoked")
+    hooks.write(organization_id, "key.created", "key.revoked", "key.created", "key.revoked")
     with pytest.raises(WebhookNotStuck):
         _do(webhook_actions.skip, webhook)
     receiver.answer = status(500)
@@ -505,15 +480,15 @@ def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, re
 
 def test_for_a_day_after_a_rotation_both_secrets_sign(organization_id: int, receiver: Receiver) -> None:
     old, new = new_secret(), new_secret()
-    webhook = _make(organization_id, receiver.url, secret=old)
+    webhook = hooks.make(organization_id, receiver.url, secret=old)
     with transaction() as connection:
         webhooks.replace_secret(connection, webhook.id, secret=encrypted(new))
-    _write(organization_id, "key.created")
+    hooks.write(organization_id, "key.created")
     _deliver(webhook)
     for secret in (old, new):
         Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
     _set(webhook, previous_secret_until="clock_timestamp()")
-    _write(organization_id, "key.created")
+    hooks.write(organization_id, "key.created")
     _deliver(webhook)
     Webhook(new).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
     with pytest.raises(WebhookVerificationError):
@@ -526,8 +501,8 @@ def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
     monkeypatch: pytest.MonkeyPatch,
     events: list[MutableMapping[str, Any]],
 ) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
     right = settings().secrets_key[0]
     monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
     settings.cache_clear()
@@ -549,8 +524,8 @@ def test_no_secret_stands_in_the_database_or_in_a_log_line(
     organization_id: int, receiver: Receiver, events: list[MutableMapping[str, Any]]
 ) -> None:
     secret = new_secret()
-    webhook = _make(organization_id, receiver.url, secret=secret)
-    _write(organization_id, "key.created")
+    webhook = hooks.make(organization_id, receiver.url, secret=secret)
+    hooks.write(organization_id, "key.created")
     receiver.answer = status(500)
     _deliver(webhook)
     [stored] = _values("SELECT secret FROM webhooks")
@@ -563,17 +538,17 @@ def test_no_secret_stands_in_the_database_or_in_a_log_line(
 
 def test_there_may_be_ten_of_an_organization_and_mode(organization_id: int) -> None:
     for _ in range(10):
-        _make(organization_id, "http://127.0.0.1:1024/")
+        hooks.make(organization_id, "http://127.0.0.1:1024/")
     with pytest.raises(WebhookLimit):
-        _make(organization_id, "http://127.0.0.1:1024/")
+        hooks.make(organization_id, "http://127.0.0.1:1024/")
     with transaction() as connection:
         webhooks.remove(connection, 1)
-    _make(organization_id, "http://127.0.0.1:1024/")
+    hooks.make(organization_id, "http://127.0.0.1:1024/")
 
 
 def test_attempts_past_their_time_are_dropped_in_steps(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    _write(organization_id, *["key.created"] * 5)
+    webhook = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, *["key.created"] * 5)
     _deliver(webhook)
     books.execute("UPDATE webhook_deliveries SET created_at = now() - interval '31 days' WHERE id <= 3")
     steps = []
@@ -585,9 +560,9 @@ def test_attempts_past_their_time_are_dropped_in_steps(organization_id: int, rec
 
 
 def test_the_lag_is_counted_in_events_and_seconds(organization_id: int, receiver: Receiver) -> None:
-    webhook = _make(organization_id, receiver.url)
-    idle = _make(organization_id, receiver.url)
-    _write(organization_id, "key.created", "key.created", "key.created")
+    webhook = hooks.make(organization_id, receiver.url)
+    idle = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created", "key.created", "key.created")
     _deliver(idle)
     receiver.answer = status(500)
     _deliver(webhook)
@@ -609,14 +584,13 @@ def test_the_lag_is_counted_in_events_and_seconds(organization_id: int, receiver
 
 
 def test_who_has_something_to_deliver_is_found_without_a_message(organization_id: int, receiver: Receiver) -> None:
-    webhook, waits, off = (_make(organization_id, receiver.url) for _ in range(3))
-    _write(organization_id, "key.created")
+    webhook, waits, off = (hooks.make(organization_id, receiver.url) for _ in range(3))
+    hooks.write(organization_id, "key.created")
     _set(waits, retry_at="clock_timestamp() + interval '1 minute'")
     _set(off, disabled_reason="'caller'")
 
     def due() -> list[int]:
-        with transaction() as connection:
-            return [webhook_id for webhook_id, _ in cursors.due(connection)]
+        return [one.webhook_id for one in hooks.due()]
 
     assert due() == [webhook.id]
     _deliver(webhook)
