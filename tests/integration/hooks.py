@@ -1,12 +1,23 @@
 """Webhooks as a test of deliveries handles them: made, with events in their logs."""
 
+import pytest
+from cryptography.fernet import Fernet
+
 from app.events import log
 from app.events.sequencer import number_events
 from app.postgres.database import transaction
+from app.settings import settings
 from app.webhooks import cursors, webhooks
 from app.webhooks.cursors import Due
 from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.webhooks import WebhookRow
+
+
+def allow_receivers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set what a delivery to a receiver of this machine needs."""
+    monkeypatch.setenv("POINTS_WEBHOOK_ALLOW", "127.0.0.0/8")
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    settings.cache_clear()
 
 
 def number(organization_id: int) -> None:

@@ -30,9 +30,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 @pytest.fixture(autouse=True)
 def _settings(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_WEBHOOK_ALLOW", "127.0.0.0/8")
-    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
-    settings.cache_clear()
+    hooks.allow_receivers_here(monkeypatch)
 
 
 @pytest.fixture

@@ -7,9 +7,7 @@ from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 
 import pytest
-from cryptography.fernet import Fernet
 
-from app.settings import settings
 from app.webhooks import delivery, posting
 from app.webhooks.attempts import Attempt
 from app.webhooks.posting import Poster
@@ -37,9 +35,7 @@ class _Slow(Receiver):
 
 @pytest.fixture(autouse=True)
 def _settings(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_WEBHOOK_ALLOW", "127.0.0.0/8")
-    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
-    settings.cache_clear()
+    hooks.allow_receivers_here(monkeypatch)
 
 
 @pytest.fixture
