@@ -50,7 +50,12 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    # A sender that was killed in the middle of its body has told nothing.
+                    self.close_connection = True
+                    return
                 receiver.calls.append(Call({name.lower(): value for name, value in self.headers.items()}, body))
                 receiver.answer(self)
 
