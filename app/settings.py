@@ -7,7 +7,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -19,6 +19,8 @@ from app.values.public_addresses import IPNetwork, networks
 from app.values.redis_address import Sentinels, names_sentinels, require_known_options
 
 INT64_MAX = 2**63 - 1
+
+_S = TypeVar("_S", bound=BaseSettings)
 
 _SECRETS_KEY_BYTES = 32
 _BROKER_SCHEMES = ("redis", "rediss", "sentinel", "amqp", "amqps")
@@ -114,13 +116,20 @@ def _secrets_keys(text: object) -> object:
     raise ValueError("each key must be 32 random bytes in base64, as `openssl rand -base64 32 | tr +/ -_` makes one")
 
 
-class Settings(BaseSettings):
+class TableSettings(BaseSettings):
+    """What a migration needs to know: it may run where nothing else is set."""
+
+    model_config = SettingsConfigDict(env_prefix="POINTS_", frozen=True, extra="ignore")
+
+    # How many batch ids a partition of the transactions spans.
+    partition_batch_ids: int = Field(default=4_194_304, ge=64, le=2**40)
+
+
+class Settings(TableSettings):
     """Every setting of the web and worker processes, with the defaults of the contract.
 
     Units come last in a name: `_s` seconds, `_bytes_max` bytes, `_balance` points.
     """
-
-    model_config = SettingsConfigDict(env_prefix="POINTS_", frozen=True, extra="ignore")
 
     database_url: Annotated[str, AfterValidator(_postgresql)] = Field(validation_alias="DATABASE_URL")
     # A standby that follows it, for the long reads (app/postgres/standby.py).
@@ -163,8 +172,21 @@ def settings() -> Settings:
     Raises:
         SettingsError: a setting is missing or wrong.
     """
+    return _read(Settings)
+
+
+def size_of_partitions() -> int:
+    """Return how many batch ids a partition spans, also where no other setting is made.
+
+    Raises:
+        SettingsError: it is wrong.
+    """
+    return _read(TableSettings).partition_batch_ids
+
+
+def _read(kind: type[_S]) -> _S:
     try:
-        return Settings()  # type: ignore[call-arg]  # Its fields come from the environment.
+        return kind()  # Its fields come from the environment.
     except ValidationError as error:
         raise SettingsError("\n".join(map(_sentence, error.errors()))) from None
 

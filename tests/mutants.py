@@ -189,8 +189,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/claim.py",
-                "coalesce(t.points_left, t.amount, b.amount) AS amount",
-                "coalesce(t.amount, b.amount) AS amount",
+                "coalesce(t.points_left, t.amount, h.amount) AS amount",
+                "coalesce(t.amount, h.amount) AS amount",
             )
         ],
         tests=["tests/integration/test_reverse.py"],

@@ -23,11 +23,12 @@ from app import logs
 from app.batches import schedule, unanswered
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
-from app.ledger import claim, fold, returns
+from app.ledger import claim, fold, held, returns
 from app.messaging import last_runs
 from app.messaging.jobs import submit
 from app.messaging.requests import Request, need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
+from app.postgres import partitions
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
 from app.request_log.rows import drop_old_requests
@@ -69,7 +70,6 @@ _DROP_STEPS_MAX = 200
 _DROP_REQUESTS_STEP = 2_000
 _COUNT_AT_ONCE_MAX = 1_000
 _COUNT_STEPS_MAX = 1_000
-
 _PARENT_LOOK_EVERY_S = 0.5
 
 _log = logs.logger()
@@ -198,10 +198,8 @@ def count_days() -> None:
         due = counting.due(connection, at_most=_COUNT_AT_ONCE_MAX)
     for organization_id, sandbox in due:
         try:
-            steps(
-                partial(counting.count_step, organization_id=organization_id, sandbox=sandbox),
-                steps_max=_COUNT_STEPS_MAX,
-            )
+            step = partial(counting.count_step, organization_id=organization_id, sandbox=sandbox)
+            steps(step, steps_max=_COUNT_STEPS_MAX)
         except DBAPIError as error:
             if not is_locked_out(error):
                 raise
@@ -230,6 +228,8 @@ def run(parent: int) -> None:
         (RETURN_EVERY_S, "return", return_unclaimed),
         (REJECT_UNANSWERED_EVERY_S, "reject_unanswered", reject_unanswered),
         (COUNT_DAYS_EVERY_S, "count_days", count_days),
+        (partitions.MAKE_EVERY_S, "make_partitions", partitions.make),
+        (held.LIST_EVERY_S, "list_held", held.list_full),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

@@ -55,6 +55,18 @@ RULES = (
               UNION ALL SELECT user_id, organization_id, 0, points, 0 FROM user_balances) both_sides
         GROUP BY user_id, organization_id HAVING sum(credits) <> sum(folded) + sum(unfolded)
         ORDER BY user_id, organization_id""",
+        "what is held in full partitions is listed": f"""
+        SELECT format('transaction %s', t.id) AS subject,
+               format('held of organization %s, listed of %s', t.organization_id,
+                      coalesce(h.organization_id::text, 'none')) AS seen
+        FROM (SELECT batch_id::numeric * {POSITIONS} + position AS id, organization_id,
+                     held_hash(coalesce(email_key, email), sandbox, organization_id) AS hash
+              FROM transactions
+              WHERE debited AND NOT credited AND points_left IS DISTINCT FROM 0 AND email !~ '^erased-[0-9]+$'
+                AND batch_id < (SELECT listed_to FROM held_listing)) t
+        LEFT JOIN held_transactions h ON h.transaction_id::numeric = t.id AND h.address_hash = t.hash
+        WHERE h.organization_id IS DISTINCT FROM t.organization_id
+        ORDER BY t.id""",
         "what is kept as held is the sum of the held transactions": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
                format('%s points of %s held, and %s points of %s kept', coalesce(h.points, 0), coalesce(h.count, 0),

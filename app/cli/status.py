@@ -29,6 +29,7 @@ from app.local.datadir import RUNNING_FILE, DataDir
 from app.messaging import last_runs
 from app.messaging.process_redis import redis_client
 from app.messaging.queue_state import answering, messages_waiting
+from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
 from app.postgres.session_checks import missing, why_read_only
@@ -43,6 +44,7 @@ _OF_DATABASE = (
     "queued_reversals",
     "oldest_queued_s",
     "oldest_snapshot",
+    "partitions_ahead",
     "webhooks",
     "settings_missing",
 )
@@ -103,6 +105,7 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             is_made = has_tables(connection)
             row = count_queued(connection) if is_made else None
             oldest = look_at_snapshots(connection) if is_made else {"oldest_snapshot": None}
+            ahead = partitions.look(connection).ahead if is_made else None
             behind = lag_by_status(lags(connection)) if is_made else {}
             known = look_at_organizations(connection) if is_made and with_organizations else {}
             read_only, lacks = why_read_only(connection), missing(connection, session_settings())
@@ -121,6 +124,7 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
         **oldest,
+        "partitions_ahead": ahead,
         "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
         **known,
     }
@@ -174,6 +178,9 @@ def _down(found: dict[str, Any]) -> list[str]:
         down.append(f"PostgreSQL: {database_fault}. {READ_ON} “503”.")
     if (fault := fault_of_standby(found)) is not None:
         down.append(f"The standby: {fault}. Reads ask the primary. {READ_ON} “A standby for the long reads”.")
+    ahead = found["partitions_ahead"]
+    if ahead is not None and ahead < partitions.AHEAD_MIN:
+        down.append(f"Of {partitions.AHEAD_MIN} partitions ahead there are {ahead}. {READ_ON} “Few partitions”.")
     if found["redis"] is None:
         down.append(f"Redis does not answer. {READ_ON} “503”.")
     if found["redis"] and not found["deliveries"]:
@@ -226,5 +233,6 @@ def _describe(found: dict[str, Any]) -> str:
         "Reversals": "unknown" if found["queued_reversals"] is None else f"{points(found['queued_reversals'])} queued",
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
         "Snapshot": snapshot_line(found),
+        "Partitions": "unknown" if found["partitions_ahead"] is None else f"{found['partitions_ahead']} ahead",
     }
     return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

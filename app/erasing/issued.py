@@ -12,8 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.read import DIGESTED
+from app.ledger.held import take_off_list
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
-from app.pages.addresses import ADDRESS_HASH, ID_RANGE
+from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import transaction
 from app.postgres.digests import digest
 from app.postgres.locks import lock_organization
@@ -114,18 +115,22 @@ _IS_THEIRS = """(t.user_id = :user_id OR (
 # Each organization and mode has its own part of the index of addresses.
 _ISSUED = text(f"""
     WITH {_KNOWN}, ranges AS MATERIALIZED (
-        SELECT ARRAY(SELECT CAST(generate_series(0, (SELECT coalesce(max(id), 0) FROM batches) >> 14) AS int)) AS ids
+        SELECT CAST(generate_series(0, (SELECT coalesce(max(id), 0) FROM batches) >> 14) AS int) AS id_range
     )
     SELECT DISTINCT o.id, t.batch_id, b.recipient_count
     FROM unnest(CAST(:organization_ids AS bigint[])) AS o (id)
     CROSS JOIN (VALUES (false), (true)) AS m (sandbox)
     CROSS JOIN known k
     CROSS JOIN LATERAL (
-        SELECT t.batch_id FROM transactions t
-        WHERE {ID_RANGE} = ANY((SELECT ids FROM ranges)::int[])
-          AND {ADDRESS_HASH} = CAST(hashtextextended(k.email_key, o.id * 2 + m.sandbox::int) >> 32 AS int)
-          AND coalesce(t.email_key, t.email) = k.email_key AND t.organization_id = o.id AND t.sandbox = m.sandbox
-          AND {_IS_THEIRS}
+        SELECT t.batch_id FROM ranges
+        CROSS JOIN LATERAL (
+            SELECT t.batch_id FROM transactions t
+            WHERE {IN_RANGE}
+              AND {ADDRESS_HASH} = CAST(hashtextextended(k.email_key, o.id * 2 + m.sandbox::int) >> 32 AS int)
+              AND coalesce(t.email_key, t.email) = k.email_key AND t.organization_id = o.id AND t.sandbox = m.sandbox
+              AND {_IS_THEIRS}
+            LIMIT :found_max
+        ) t
         LIMIT :found_max
     ) t
     CROSS JOIN LATERAL (SELECT recipient_count FROM batches WHERE id = t.batch_id LIMIT 1) b
@@ -156,11 +161,12 @@ _NEVER_ISSUED = text(f"""
 _NO_HASH = "CASE WHEN b.idempotency_hash IS NOT NULL THEN CAST('' AS bytea) END"
 _REWRITE = text(f"""
     WITH {_KNOWN}, theirs AS MATERIALIZED (
-        SELECT t.batch_id, t.position, 'erased-' || coalesce(t.user_id, :user_id) AS name
+        SELECT t.batch_id, t.position, 'erased-' || coalesce(t.user_id, :user_id) AS name, k.email_key, t.sandbox,
+               t.organization_id
         FROM transactions t JOIN known k ON k.email_key = coalesce(t.email_key, t.email)
         WHERE t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id AND {_IS_THEIRS}
         UNION ALL
-        SELECT b.id, r.place - 1, 'erased-' || CAST(:user_id AS bigint)
+        SELECT b.id, r.place - 1, 'erased-' || CAST(:user_id AS bigint), k.email_key, b.sandbox, b.organization_id
         FROM batches b
         CROSS JOIN LATERAL unnest(coalesce(b.email_keys, b.emails)) WITH ORDINALITY AS r (email_key, place)
         JOIN known k ON k.email_key = r.email_key AND k.last_batch_id >= b.id
@@ -169,6 +175,9 @@ _REWRITE = text(f"""
         UPDATE transactions t SET email = x.name, email_key = NULL
         FROM theirs x
         WHERE (t.batch_id, t.position) = (x.batch_id, x.position) AND t.organization_id = :organization_id
+    ), no_longer_listed AS (
+        -- Its hash would tell whether a guess of the address is right. Nobody claims what is held past its end.
+        {take_off_list("theirs")}
     ), recipients AS (
         SELECT b.id, array_agg(coalesce(x.name, r.email) ORDER BY r.place) AS emails,
                array_agg(coalesce(x.name, r.email_key) ORDER BY r.place) AS email_keys

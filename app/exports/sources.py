@@ -97,9 +97,8 @@ class Source:
             conditions.append("debited_count < recipient_count")
         if filters.email_key is not None:  # Of a batch: it has a transaction of that address.
             flags = " AND ".join(["true", *filters.flag_conditions()])
-            conditions.append(
-                f"id = ANY(ARRAY(SELECT batch_id FROM transactions WHERE {_of_address(filters)} AND {flags}))"
-            )
+            rows = addresses.from_index(filters, "*")
+            conditions.append(f"id = ANY(ARRAY(SELECT batch_id FROM {rows} WHERE {flags}))")
         return " AND ".join(conditions)
 
     def _rows(self, start: CursorPosition | None) -> str:
@@ -134,15 +133,12 @@ def _behind_in_batch(start: CursorPosition | None) -> str:
     return "true" if start is None else "(id <> :start_batch_id OR position > :start_position)"
 
 
-def _of_address(filters: Filters) -> str:
-    return f"{addresses.in_index(filters)} AND coalesce(email_key, email) = :email_key"
-
-
 def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
     if filters.reference is not None:
-        index = ["organization_id = :organization_id", "sandbox = :sandbox", "reference = :reference"]
+        index = "organization_id = :organization_id AND sandbox = :sandbox AND reference = :reference"
+        rows = f"(SELECT batch_id, {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {index}) t"
     else:
-        index = [_of_address(filters)]
+        rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
     conditions = [*filters.scope_conditions(moment="issued_at"), *filters.flag_conditions()]
     conditions += filters.transaction_conditions()
     if filters.batch_id is not None:
@@ -152,7 +148,7 @@ def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
     if start is not None:
         conditions.append("(issued_at, id, position) > (:start_moment, :start_batch_id, :start_position)")
     return f"""
-        FROM (SELECT batch_id, {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {" AND ".join(index)}) t
+        FROM {rows}
         CROSS JOIN LATERAL (SELECT {FROM_BATCHES}, {SENDER}, {ISSUED_AT} FROM batches WHERE id = t.batch_id LIMIT 1) b
         WHERE {" AND ".join(conditions)} ORDER BY issued_at, id, position LIMIT :rows
     """

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.ledger.held import ROWS_HELD_FOR_USERS, rows_held_for, take_off_list
 from app.ledger.holders import ORGANIZATIONS_MAX, exclude_reversals, holders_of
 from app.postgres import locks
 from app.postgres.database import shown_sum
@@ -111,36 +112,34 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# Held transactions are found user by user in their index, and updated by ctid: while the users and the balances of the
-# organizations are locked nobody else updates them. Those of one user are taken by organization: if a transaction
-# claims several times, it takes the balances in the order in which others do. Do not repeat the condition of being held
-# in the UPDATE: if nothing was held when PostgreSQL last analysed the table, it would read the whole index of held
-# transactions and compare each of its rows with each ctid.
+# Held transactions are found user by user, and updated by ctid within the partition of their batch, as in
+# app/ledger/reverse.sql: while the users and the balances of the organizations are locked nobody else updates them.
+# Those of one user are taken by organization: if a transaction claims several times, it takes the balances in the order
+# in which others do.
 #
 # The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
 _CLAIM_IN = """
     WITH moment AS MATERIALIZED (
         SELECT {now} AS now
+    ), held AS MATERIALIZED (
+        SELECT u.id AS user_id, u.first_name, u.last_name, its.*
+        FROM users u
+        CROSS JOIN LATERAL (SELECT h.batch_id, h.place, its.amount
+                            FROM ({held_for_u}) h
+                            CROSS JOIN LATERAL (SELECT held_until, amount FROM batches
+                                                WHERE id = h.batch_id AND organization_id = h.organization_id
+                                                LIMIT 1) its
+                            WHERE {of_organizations}
+                              AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
+                            ORDER BY h.organization_id LIMIT :rows_max) its
+        WHERE u.id = ANY(:user_ids) AND {user_in_mode} LIMIT :rows_max
     ), claimed AS (
-        UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = (SELECT now FROM moment)
-        FROM users u, batches b
-        WHERE t.ctid = ANY(ARRAY(
-            SELECT held.ctid FROM users
-            CROSS JOIN LATERAL (SELECT h.ctid FROM transactions h
-                                CROSS JOIN LATERAL (SELECT held_until FROM batches
-                                                    WHERE id = h.batch_id AND organization_id = h.organization_id
-                                                    LIMIT 1) its
-                                WHERE coalesce(h.email_key, h.email) = users.email_key
-                                  AND h.debited AND NOT h.credited AND {in_mode}
-                                  AND h.points_left IS DISTINCT FROM 0
-                                  AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
-                                ORDER BY h.organization_id LIMIT :rows_max) held
-            WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
-          AND u.email_key = coalesce(t.email_key, t.email) AND {user_in_mode}
-          AND b.id = t.batch_id AND b.organization_id = t.organization_id
-        RETURNING u.id AS user_id, u.first_name, u.last_name, t.organization_id,
-                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount,
-                  t.points_left
+        UPDATE transactions t SET user_id = h.user_id, credited = true, claimed_at = (SELECT now FROM moment)
+        FROM held h
+        WHERE t.batch_id BETWEEN h.batch_id AND h.batch_id AND t.ctid = h.place
+        RETURNING h.user_id, h.first_name, h.last_name, t.organization_id,
+                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, h.amount) AS amount,
+                  t.points_left, t.batch_id, t.position, t.sandbox, coalesce(t.email_key, t.email) AS email_key
     ), entries AS (
         INSERT INTO user_entries (user_id, organization_id, created_at, transaction_id, amount)
         SELECT user_id, organization_id, (SELECT now FROM moment), id, points_left FROM claimed WHERE NOT {sandbox}
@@ -154,8 +153,10 @@ _CLAIM_IN = """
                    'more', CASE WHEN count(*) > :listed_max
                                 THEN '/v1/transactions?credited=true&user=' || user_id END)
         FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id
-    ), no_longer_held AS (
-        {no_longer_held}
+    ), off_the_sums AS (
+        {off_the_sums}
+    ), no_longer_listed AS (
+        {no_longer_listed}
     ), credited AS (
         INSERT INTO user_balances (user_id, organization_id, points)
         SELECT user_id, organization_id, sum(amount) FROM claimed WHERE NOT {sandbox}
@@ -176,20 +177,24 @@ _TAKE_OFF_HELD = """
 """
 _CLAIM = text(
     _CLAIM_IN.format(
-        no_longer_held=_NOTE_CLAIMS,
+        off_the_sums=_NOTE_CLAIMS,
+        no_longer_listed=take_off_list("claimed"),
         shown_sum=shown_sum("amount"),
         now="clock_timestamp()",
-        in_mode="NOT h.sandbox AND h.organization_id = ANY(:organization_ids)",
+        held_for_u=rows_held_for("u.email_key"),
+        of_organizations="h.organization_id = ANY(:organization_ids)",
         user_in_mode="u.sandbox_of IS NULL",
         sandbox="false",
     )
 )
 _CLAIM_IN_SANDBOX = text(
     _CLAIM_IN.format(
-        no_longer_held=_TAKE_OFF_HELD,
+        off_the_sums=_TAKE_OFF_HELD,
+        no_longer_listed=take_off_list("claimed"),
         shown_sum=shown_sum("amount"),
         now="time_of(CAST(:sandbox_of AS bigint), true)",
-        in_mode="h.sandbox AND h.organization_id = CAST(:sandbox_of AS bigint)",
+        held_for_u=rows_held_for("u.email_key", sandbox_of="CAST(:sandbox_of AS bigint)"),
+        of_organizations="true",
         user_in_mode="u.sandbox_of = CAST(:sandbox_of AS bigint)",
         sandbox="true",
     )
@@ -226,25 +231,18 @@ def users_with_held(connection: Connection, *, registered_within_s: float | None
     return list(connection.execute(statement, parameters).scalars())
 
 
-_USERS_WITH_HELD = text("""
-    SELECT DISTINCT u.id
-    FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email) AND u.sandbox_of IS NULL
-    CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = t.batch_id LIMIT 1) b
-    WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
-      AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
-    LIMIT :limit
-""")
+_NOT_OVER = """
+    CROSS JOIN LATERAL (SELECT FROM batches
+                        WHERE id = h.batch_id AND organization_id = h.organization_id
+                          AND coalesce(h.held_until, held_until, 'infinity') > clock_timestamp() LIMIT 1) b
+"""
+_USERS_WITH_HELD = text(f"SELECT DISTINCT of_user FROM ({ROWS_HELD_FOR_USERS}) h {_NOT_OVER} LIMIT :limit")
 
 # This runs every few seconds, so both parts use an index. The clock is read once, in a subquery: PostgreSQL does not
 # use an index for a value that may change from row to row.
-_NEW_USERS_WITH_HELD = text("""
+_NEW_USERS_WITH_HELD = text(f"""
     SELECT u.id FROM users u
-    CROSS JOIN LATERAL (SELECT FROM transactions t
-                        CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = t.batch_id LIMIT 1) b
-                        WHERE coalesce(t.email_key, t.email) = u.email_key
-                          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
-                          AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
-                        LIMIT 1) held
+    CROSS JOIN LATERAL (SELECT FROM ({rows_held_for("u.email_key")}) h {_NOT_OVER} LIMIT 1) held
     WHERE coalesce(u.address_changed_at, u.created_at) > (SELECT clock_timestamp() - make_interval(secs => :within_s))
       AND u.sandbox_of IS NULL
     LIMIT :limit

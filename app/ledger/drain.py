@@ -13,7 +13,15 @@ from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.report import counts_of, report
 from app.ledger.reverse import Taken, reverse
 from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count
-from app.postgres.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
+from app.postgres import partitions
+from app.postgres.database import (
+    is_locked_out,
+    is_lost,
+    is_unreachable,
+    is_without_partition,
+    single_statement,
+    transaction,
+)
 
 # After this many rounds, or this long, a busy organization makes room for others: its worker asks for a new task.
 ROUNDS_MAX = 10
@@ -88,7 +96,20 @@ def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bo
 
 
 def _round(organization_id: int) -> Outcomes | None:
-    """Issue the batches that come before the oldest reversal; when there are none, do that reversal."""
+    """Issue the batches that come before the oldest reversal; when there are none, do that reversal.
+
+    If the upkeep has not made a batch's partition in time, it is made here.
+    """
+    try:
+        return _issue_or_reverse(organization_id)
+    except DBAPIError as error:
+        if not is_without_partition(error):
+            raise
+    partitions.make()
+    return _issue_or_reverse(organization_id)
+
+
+def _issue_or_reverse(organization_id: int) -> Outcomes | None:
     with transaction() as connection:
         issued = issue(connection, organization_id)
         return issued or (None if issued is None else reverse(connection, organization_id))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, text
 
+from app.ledger.held import rows_held_for
 from app.postgres import locks
 
 # Organizations whose locks one claim takes. PostgreSQL has room for some thousands of locks of everybody.
@@ -37,11 +38,9 @@ def holders_of(connection: Connection, email_keys: Sequence[str]) -> list[int]:
     return list(connection.execute(_HOLDERS, parameters).scalars())
 
 
-# LIMIT and OFFSET make PostgreSQL look each address up in the index of held transactions.
-_HOLDERS = text("""
+# LIMIT and OFFSET make PostgreSQL look each address up in an index.
+_HOLDERS = text(f"""
     SELECT DISTINCT h.organization_id FROM unnest(CAST(:email_keys AS text[])) AS asked (email_key)
-    CROSS JOIN LATERAL (SELECT organization_id FROM transactions
-                        WHERE coalesce(email_key, email) = asked.email_key
-                          AND debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0 OFFSET 0) h
+    CROSS JOIN LATERAL (SELECT organization_id FROM ({rows_held_for("asked.email_key")}) rows OFFSET 0) h
     ORDER BY h.organization_id LIMIT :at_most
 """)

@@ -10,6 +10,7 @@ from app.batches.queue import IS_DUE, PLACE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
+from app.ledger.held import LISTED_BY_ISSUE_TO
 from app.postgres import locks
 from app.postgres.database import fetch_all
 from app.postgres.digests import digest
@@ -101,6 +102,7 @@ _DECIDE_AND_WRITE = (
         is_due=IS_DUE,
         place=PLACE,
         int64_max=INT64_MAX,
+        listed_by_issue_to=LISTED_BY_ISSUE_TO,
         digest_refused=digest(DIGESTED, "b", refusal="o.refusal", idempotency_key="NULL", idempotency_hash="NULL"),
         digest_issued=digest(
             DIGESTED,

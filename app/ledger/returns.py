@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.ledger.held import take_off_list
 from app.ledger.holders import exclude_claims
 from app.postgres import locks
 from app.postgres.digests import digest
@@ -106,4 +107,5 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
 _LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
 _NOBODY_ASKED = ("api_key_id", "member_id", "amount", "idempotency_key", "idempotency_hash", "refusal", "codes")
 _DIGEST = digest(DIGESTED, "r", done_at="r.created_at", **dict.fromkeys(_NOBODY_ASKED, "NULL"))
-_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX, digest=_DIGEST))
+_STATEMENT = files("app.ledger").joinpath("returns.sql").read_text()
+_RETURN = text(_STATEMENT.format(int64_max=INT64_MAX, digest=_DIGEST, no_longer_listed=take_off_list("marked")))

@@ -1,8 +1,8 @@
 -- Return the points held too long in one batch: one statement, under the locks that app/ledger/returns.py has taken. It
 -- moves back exactly the points that it has marked in the transactions.
 --
--- The clock is read once to decide which points are past their `held_until`. Rows are updated by ctid: under those
--- locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a whole table.
+-- The clock is read once to decide which points are past their `held_until`. Rows are updated as in
+-- app/ledger/reverse.sql. As in app/ledger/issue.sql, no plan may read a whole table.
 WITH batch AS MATERIALIZED (
     SELECT id, organization_id, sandbox, amount, held_until, time_of(organization_id, sandbox) AS now FROM batches
     WHERE id = CAST(:batch_id AS bigint) AND organization_id = CAST(:organization_id AS bigint)
@@ -11,7 +11,7 @@ WITH batch AS MATERIALIZED (
     SELECT CASE WHEN b.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
     FROM batch b CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = b.organization_id LIMIT 1) o
 ), held AS MATERIALIZED (
-    SELECT t.ctid, t.position, coalesce(t.points_left, t.amount, b.amount) AS points,
+    SELECT t.batch_id, t.ctid, t.position, coalesce(t.points_left, t.amount, b.amount) AS points,
            coalesce(t.held_until, b.held_until) AS held_until, coalesce(t.held_until, b.held_until) <= b.now AS is_due
     FROM batch b
     CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
@@ -36,8 +36,11 @@ WITH batch AS MATERIALIZED (
 ), marked AS (
     UPDATE transactions t SET points_left = 0, returned_at = r.done_at
     FROM held h, reversal r
-    WHERE t.ctid = h.ctid AND h.is_due
-    RETURNING t.position, h.points, r.id AS reversal_id
+    WHERE t.batch_id BETWEEN h.batch_id AND h.batch_id AND t.ctid = h.ctid AND h.is_due
+    RETURNING t.batch_id, t.position, h.points, r.id AS reversal_id, t.sandbox, t.organization_id,
+              coalesce(t.email_key, t.email) AS email_key
+), no_longer_listed AS (
+    {no_longer_listed}
 ), moved AS MATERIALIZED (
     SELECT coalesce(sum(points), 0)::bigint AS points, count(*) AS transactions FROM marked
 ), credited AS (

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
+from app.ledger.held import take_off_list
 from app.ledger.holders import exclude_claims
 from app.ledger.issue import own_and_lock
 from app.postgres.digests import digest
@@ -84,6 +85,8 @@ _DIGEST = digest(
     refusal="f.code",
     codes="c.codes",
 )
+_NO_LONGER_LISTED = take_off_list("marked WHERE user_id IS NULL AND points_left = 0")
 _REVERSE_BATCH, _REVERSE_TRANSACTIONS = (
-    text(_STATEMENT.format(asked=asked, int64_max=INT64_MAX, digest=_DIGEST)) for asked in (_OF_BATCH, _OF_TRANSACTIONS)
+    text(_STATEMENT.format(asked=asked, int64_max=INT64_MAX, digest=_DIGEST, no_longer_listed=_NO_LONGER_LISTED))
+    for asked in (_OF_BATCH, _OF_TRANSACTIONS)
 )

@@ -1,8 +1,9 @@
 -- Take points back: one statement, under the locks that app/ledger/reverse.py has taken. It moves back exactly the
 -- points that it has marked in the transactions.
 --
--- Rows are updated by ctid: under those locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a
--- whole table.
+-- Rows are updated by ctid, within the partition of their batch: under those locks nobody else changes them. The batch
+-- is compared by BETWEEN, which no plan can merge or hash whole partitions by. As in app/ledger/issue.sql, no plan may
+-- read a whole table.
 WITH reversal AS MATERIALIZED (
     SELECT * FROM reversals
     WHERE id = CAST(:id AS bigint) AND organization_id = CAST(:organization_id AS bigint) AND status = 'queued'
@@ -38,8 +39,11 @@ WITH reversal AS MATERIALIZED (
 ), marked AS (
     UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
-    WHERE t.ctid = k.ctid AND k.points > 0
-    RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left
+    WHERE t.batch_id BETWEEN k.batch_id AND k.batch_id AND t.ctid = k.ctid AND k.points > 0
+    RETURNING t.batch_id, t.position, t.user_id, t.claimed_at, k.points, t.points_left, t.sandbox, t.organization_id,
+              coalesce(t.email_key, t.email) AS email_key
+), no_longer_listed AS (
+    {no_longer_listed}
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE user_balances u SET points = u.points - d.points

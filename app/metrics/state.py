@@ -10,6 +10,7 @@ from app.batches.schedule import count_scheduled
 from app.events.sequencer import count_unnumbered
 from app.messaging import last_runs
 from app.messaging.queue_state import messages_waiting
+from app.postgres import partitions
 from app.postgres.connections import new_engine, wait_at_most
 from app.postgres.snapshots import oldest_snapshot
 from app.postgres.standby import state_of_standby
@@ -21,8 +22,8 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited; and
-    how old the oldest snapshot is.
+    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited; how old
+    the oldest snapshot is; and what room is ahead.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -37,6 +38,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
             unnumbered = count_unnumbered(connection)
             behind = lag_by_status(lags(connection))
             snapshot = oldest_snapshot(connection)
+            ahead = partitions.look(connection).ahead
     finally:
         engine.dispose()
     yield GaugeMetricFamily(
@@ -66,6 +68,9 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "points_oldest_snapshot_seconds",
         "Age of the oldest snapshot that vacuum must keep dead rows for; 0 when there is none.",
         value=0 if snapshot is None else snapshot.seconds,
+    )
+    yield GaugeMetricFamily(
+        "points_partitions_ahead", "Partitions of transactions beyond that of the newest batch.", value=ahead
     )
     yield from _webhooks(behind)
 

@@ -6,37 +6,42 @@ from app.values.ids import POSITIONS, TRANSACTION_ID
 
 # The columns of the index of addresses, beside `TRANSACTION_ID`, as it words them. A range of 16,384 batch ids: a batch
 # draws one more id for each 16 recipients (app/batches/accept.sql), so a range holds about 262,144 transactions.
-ID_RANGE = "((batch_id >> 14)::int)"
+_ID_RANGE = "((batch_id >> 14)::int)"
 # A hash of organization, mode and address. Hashes may collide, so queries compare the address as well.
 ADDRESS_HASH = "((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int)"
+# The condition on the transactions of one `id_range`. The bounds of the batch id tell PostgreSQL in which partition.
+IN_RANGE = f"""{_ID_RANGE} = id_range AND batch_id >= CAST(id_range AS bigint) << 14
+               AND batch_id < CAST(id_range + 1 AS bigint) << 14"""
 
 _HASH_ASKED_FOR = """
     CAST(hashtextextended(CAST(:email_key AS text),
                           CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int) >> 32 AS int)
 """
 
-# The index is sorted by id range first, which is the order of the ids too.
-NEWEST_FIRST = "id_range DESC, transaction_id DESC"
+# The order of the rows below, as far as PostgreSQL knows it: of one range, they come newest first. If more were asked
+# for, it would read and sort a whole range for a page.
+NEWEST_FIRST = "id_range DESC"
 
 
 def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the address's transactions with their batches, newest first, numbered from 1.
 
-    It reads the index once for each id range. It looks batches up row by row, because for a join PostgreSQL might read
-    the whole table. Hashes may collide, so the caller must also apply `address_conditions` to each row.
+    It reads the index once for each id range, and stops when the page is full. It looks batches up row by row, because
+    for a join PostgreSQL might read the whole table. Hashes may collide, so the caller must also apply
+    `address_conditions` to each row.
     """
-    conditions = [in_index(filters, start)]
+    conditions = [IN_RANGE, f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
     if start is not None:
         conditions.append(f"{TRANSACTION_ID} <= :start_id")
     if filters.batch_id is not None:
         conditions.append(f"{TRANSACTION_ID} BETWEEN :batch_first_id AND :batch_last_id")
     lines = [
         f"SELECT {BATCH}, id_range, transaction_id, {TRANSACTION},",
-        f"       row_number() OVER (ORDER BY {NEWEST_FIRST}) AS rows_read",
-        f"FROM (SELECT batch_id, {ID_RANGE} AS id_range, {TRANSACTION_ID} AS transaction_id,",
-        f"             {COLUMNS_OF_TRANSACTION}",
-        "      FROM transactions",
-        f"      WHERE {' AND '.join(conditions)}",
+        f"       row_number() OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS rows_read",
+        f"FROM (SELECT id_range, t.* FROM (SELECT * FROM {_id_ranges(filters, start)} ORDER BY id_range DESC) ranges",
+        f"      CROSS JOIN LATERAL (SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
+        f"                          FROM transactions WHERE {' AND '.join(conditions)}",
+        f"                          ORDER BY {TRANSACTION_ID} DESC LIMIT :looked_at_max) t",
         f"      ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max) t",
         f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.batch_id LIMIT 1) b",
         f"ORDER BY {NEWEST_FIRST}",
@@ -44,19 +49,24 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     return "\n".join(lines)
 
 
-def in_index(filters: Filters, start: CursorPosition | None = None) -> str:
-    """Return the condition by which the index finds the address's transactions, and perhaps a few of others."""
-    return f"{ID_RANGE} = ANY({_id_ranges(filters, start)}) AND {ADDRESS_HASH} = {_HASH_ASKED_FOR}"
+def from_index(filters: Filters, columns: str) -> str:
+    """Return what to select from: these columns of all transactions of the address, in any order."""
+    return f"""
+        {_id_ranges(filters, None)} CROSS JOIN LATERAL (
+            SELECT {columns} FROM transactions
+            WHERE {IN_RANGE} AND {ADDRESS_HASH} = {_HASH_ASKED_FOR} AND coalesce(email_key, email) = :email_key OFFSET 0
+        ) t
+    """
 
 
 def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:
-    """Return the SQL array of id ranges that may have rows, never beyond the newest batch's."""
+    """Return the id ranges that may have rows, never beyond the newest batch's."""
     first, last = "0", "(SELECT coalesce(max(id), 0) FROM batches)"
     if filters.batch_id is not None:
         first = last = f"least(:batch_id, {last})"
     elif start is not None:
         last = f"least(:start_id / {POSITIONS}, {last})"
-    return f"ARRAY(SELECT CAST(generate_series(({first}) >> 14, ({last}) >> 14) AS int))"
+    return f"(SELECT CAST(generate_series(({first}) >> 14, ({last}) >> 14) AS int) AS id_range) id_ranges"
 
 
 def address_conditions(filters: Filters, *, moment: str) -> list[str]:

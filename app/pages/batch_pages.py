@@ -132,7 +132,7 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
         conditions.append("idempotency_key = :idempotency_key")
     lines = [
         f"SELECT {BATCH}, {BESIDE_BATCH}, transaction_id, rows_read, above FROM (",
-        f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
+        f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above FROM (",
         rows_of_address(filters, start),
         f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
         ") found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id",

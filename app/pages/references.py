@@ -4,8 +4,9 @@ from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
 from app.values.ids import TRANSACTION_ID
 
-# A reference is unique in its batch, so this is also the order of the transactions' ids.
-NEWEST_FIRST = "id DESC"
+# A reference is unique in its batch, so this is also the order of the transactions' ids. It is the column that the
+# index and the partitions go by: by the batch's own `id`, PostgreSQL would read and sort all that a page may look at.
+NEWEST_FIRST = "of_batch DESC"
 
 
 def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
@@ -16,13 +17,14 @@ def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
     if filters.batch_id is not None:
         conditions.append("batch_id = :batch_id")
     lines = [
-        f"SELECT {BATCH}, transaction_id, {TRANSACTION}, row_number() OVER (ORDER BY batch_id DESC) AS rows_read",
-        f"FROM (SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
+        f"SELECT {BATCH}, of_batch, transaction_id, {TRANSACTION},",
+        f"       row_number() OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS rows_read",
+        f"FROM (SELECT batch_id AS of_batch, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
         "      FROM transactions",
         f"      WHERE {' AND '.join(conditions)}",
         "      ORDER BY batch_id DESC LIMIT :looked_at_max) t",
-        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.batch_id LIMIT 1) b",
-        "ORDER BY batch_id DESC",
+        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.of_batch LIMIT 1) b",
+        f"ORDER BY {NEWEST_FIRST}",
     ]
     return "\n".join(lines)
 

@@ -52,6 +52,13 @@ def is_locked_out(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.errors.LockNotAvailable)
 
 
+def is_without_partition(error: Exception) -> bool:
+    """Tell whether a row has no partition to go to; any other check that a row fails has a name."""
+    if not isinstance(error, DBAPIError) or not isinstance(error.orig, psycopg.errors.CheckViolation):
+        return False
+    return error.orig.diag.constraint_name is None
+
+
 def release_of_server(connection: Connection) -> str:
     """Return PostgreSQL's release, such as `18.1`."""
     release: str = connection.execute(text("SHOW server_version")).scalar_one()

@@ -1,8 +1,11 @@
-"""The tables and their triggers: the SQL beside this file."""
+"""The tables and their triggers: the SQL beside this file; then the first partitions."""
 
 from pathlib import Path
 
 from alembic import op
+
+from app.postgres.partitions import first_partitions
+from app.settings import size_of_partitions
 
 revision = "0001"
 down_revision = None
@@ -10,17 +13,19 @@ down_revision = None
 
 def upgrade() -> None:
     op.execute(Path(__file__).with_suffix(".sql").read_text())
+    for statement in first_partitions(size_of_partitions()):
+        op.execute(statement)
 
 
 def downgrade() -> None:
     op.execute(
         "DROP TABLE organizations, api_keys, platform_keys, members, member_sessions, actions, used_forms,"
         " service_secrets, uploads, upload_parts, users, former_addresses, reversals, reversal_entries, batches,"
-        " transactions, user_balances, unfolded_batches, unfolded_claims,"
+        " transactions, held_transactions, held_listing, user_balances, unfolded_batches, unfolded_claims,"
         " refills, daily_sums, unnumbered_events, events, event_logs, webhooks, webhook_deliveries, api_requests,"
         " key_days, points_given_back, user_entries"
     )
     op.execute(
-        "DROP FUNCTION time_of, still_counted_until, transaction_id, reversal_batches, refuse_change, only_erased,"
-        " only_names_erased"
+        "DROP FUNCTION time_of, still_counted_until, transaction_id, held_hash, reversal_batches, refuse_change,"
+        " only_erased, only_names_erased"
     )

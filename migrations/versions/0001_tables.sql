@@ -473,6 +473,9 @@ CREATE INDEX ix_batches_issued_unpaid ON batches (organization_id, sandbox, issu
 -- There are no foreign keys: each would cost a look-up per row. The only statement that writes these rows joins the
 -- batch and the user, neither is ever deleted, and the audit checks both. Wide columns come first: without padding, a
 -- row is a tenth smaller.
+--
+-- Each partition has a range of batch ids, and they follow each other without a gap (app/postgres/partitions.py). So a
+-- statement names the batch id wherever it knows it, and a `ctid` never without it: each partition has its own.
 CREATE TABLE transactions (
     organization_id bigint NOT NULL,
     batch_id bigint NOT NULL,
@@ -500,8 +503,9 @@ CREATE TABLE transactions (
     CONSTRAINT ck_transactions_held_until_of_the_debited CHECK (held_until IS NULL OR debited),
     CONSTRAINT ck_transactions_returned_whole_and_never_credited CHECK (
         returned_at IS NULL OR (debited AND NOT credited AND points_left IS NOT DISTINCT FROM 0))
-);
--- Only held transactions, by address, for claims. If all points were taken back, nothing is held.
+) PARTITION BY RANGE (batch_id);
+-- Only held transactions, by address, for claims: those of the newest partition are found here, the others are listed. If
+-- all points were taken back, nothing is held.
 CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
     WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
 -- The same of one sandbox.
@@ -522,6 +526,32 @@ CREATE STATISTICS transactions_address ON (coalesce(email_key, email)) FROM tran
 
 CREATE FUNCTION transaction_id(batch_id bigint, "position" int) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
+
+-- What is held in full partitions, by the hash of its address: a claim asks none of them (app/ledger/held.py). A row may
+-- outlive what it lists, and hashes may collide, so whoever reads one looks at the transaction.
+CREATE TABLE held_transactions (
+    organization_id bigint NOT NULL,
+    transaction_id bigint NOT NULL,
+    address_hash int NOT NULL,
+    CONSTRAINT pk_held_transactions PRIMARY KEY (address_hash, transaction_id)
+);
+-- What is live is held for a user by any organization, so it has one hash.
+CREATE FUNCTION held_hash(email_key text, sandbox boolean, organization_id bigint) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS 'SELECT (hashtextextended($1, CASE WHEN $2 THEN $3 ELSE 0 END) >> 32)::int';
+
+-- How far it is listed, in batch ids; at first there is no row. What is held below `listed_to` is listed, and so is, by
+-- its issue, what is issued from now on below `listing_to`. Issues that were not told so have lower transaction numbers
+-- than `told_before`; null: not known yet.
+CREATE TABLE held_listing (
+    is_the_one boolean DEFAULT true
+        CONSTRAINT pk_held_listing PRIMARY KEY
+        CONSTRAINT ck_held_listing_one_row CHECK (is_the_one),
+    listed_to bigint NOT NULL,
+    listing_to bigint NOT NULL,
+    told_before xid8,
+    CONSTRAINT ck_held_listing_in_order CHECK (listed_to BETWEEN 0 AND listing_to)
+);
 
 -- The points that a user has of one organization, without those of batches in `unfolded_batches`: a user's balance is
 -- the sum of both (app/users.py). A fold, a claim and a reversal change it, under the lock of the organization's

@@ -14,6 +14,7 @@ EVE, FAY, GUS = (f"{name}@example.com" for name in ("eve", "fay", "gus"))
 SUMS = "refills less debits plus reversals are the balance"
 LAST_REFILL = "a last refill is the balance after the newest refill"
 USERS = "a user's balance is the credited live transactions, less what was taken back"
+LISTED = "what is held in full partitions is listed"
 KEPT = "what is kept as held is the sum of the held transactions"
 RECIPIENTS = "a batch's transactions are its recipients, in order"
 ITEMS = "a transaction has the amount, label and reference of its item"
@@ -116,6 +117,15 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         [
             "UPDATE organizations SET held_points = held_points + 1 WHERE id = 1",
             "UPDATE organizations SET sandbox_held_count = sandbox_held_count - 1 WHERE id = 3",
+        ],
+    ),
+    (
+        "what is held and not listed, or listed for another address or of another organization",
+        {(LISTED, f"transaction {id_}") for id_ in (POSITIONS + 1, 6 * POSITIONS + 1, 12 * POSITIONS + 1)},
+        [
+            "INSERT INTO held_listing (listed_to, listing_to) VALUES (13, 64)",
+            f"INSERT INTO held_transactions VALUES (1, {6 * POSITIONS + 1}, 7)",
+            f"INSERT INTO held_transactions VALUES (1, {12 * POSITIONS + 1}, held_hash('{FAY}', false, 0))",
         ],
     ),
     (

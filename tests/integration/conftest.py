@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ from flask import Flask
 from redis.exceptions import RedisError
 from sqlalchemy import Engine
 
+import migrations
 from app.api.sending import send_path, threads
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
@@ -157,3 +159,19 @@ def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Proc
     finally:
         process.terminate()
         process.wait(races.PATIENCE_S)
+
+
+@pytest.fixture
+def small_partitions(
+    scratch: Engine, server_url: str, servers: Servers, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Give a test a database whose partitions are small, and have everything of ours use it."""
+    size, options = getattr(request, "param", (64, ""))
+    monkeypatch.setenv("POINTS_PARTITION_BATCH_IDS", str(size))
+    monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "20")
+    monkeypatch.setenv("REDIS_URL", servers.redis_url)
+    migrations.upgrade(server_url)
+    monkeypatch.setenv("DATABASE_URL", f"{server_url}?options={quote(options)}")
+    forget_everything()
+    yield
+    forget_everything()

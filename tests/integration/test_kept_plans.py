@@ -20,7 +20,11 @@ from tests.integration import books
 ANN = "ann@example.com"
 MANY = 5_000
 
-_READ = text("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables WHERE relname = :table")
+# Of transactions, those of each partition.
+_READ = text("""
+    SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables
+    WHERE relname = :table OR relname LIKE :table || '\\_from\\_%'
+""")
 
 
 def _insert_users(first: int, last: int) -> None:

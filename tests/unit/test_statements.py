@@ -13,7 +13,7 @@ from app.pages.filters import Filters, Page
 from tests.unit.statements import of_modules
 
 _LEDGER = (
-    "batches|transactions|user_balances|unfolded_batches|unfolded_claims|user_entries|refills|reversals"
+    "batches|transactions|held_transactions|user_balances|unfolded_batches|unfolded_claims|user_entries|refills|reversals"
     "|reversal_entries|daily_sums"
 )
 _NAMES_THE_LEDGER = re.compile(rf"\b(?:FROM|JOIN|INTO|UPDATE) (?:{_LEDGER})\b")
@@ -40,6 +40,7 @@ OF_SEVERAL = {
     "app.ledger.claim:_USERS_WITH_HELD": "finds users for whom anybody holds points",
     "app.ledger.fold:_LOCK_ONE_OF_CLAIMS": "finds an organization with claims to fold",
     "app.ledger.fold:_WAIT_LONGEST": "finds the organizations with batches to fold",
+    "app.ledger.held:_LIST": "lists what all hold in a full partition",
     "app.ledger.holders:_HOLDERS": "finds the organizations that hold points for some addresses",
 }
 

@@ -18,6 +18,7 @@ _DATABASE = {
     "queued_reversals": 0,
     "oldest_queued_s": None,
     "oldest_snapshot": None,
+    "partitions_ahead": 5,
     "webhooks": None,
 }
 _REDIS = {

@@ -1,0 +1,131 @@
+"""What is held for an address, found without a look into each partition (decision 29).
+
+The newest partition, which sends fill, has an index of what is held. What is held in the full ones is listed by the
+hash of its address, in one table, by the upkeep: a row for each when it is issued would make a send of 10,000 a quarter
+dearer.
+
+A listed transaction may be held no longer, so whoever finds one looks at it; one that is held is never missing. For
+nothing that is not held becomes held, and what is issued late in a full partition is listed by its issue. Before a part
+is listed, all issues have ended that began before they were told to.
+"""
+
+from sqlalchemy import Connection, text
+
+from app.postgres import partitions
+from app.postgres.database import steps
+from app.values.ids import POSITIONS
+
+LIST_EVERY_S = 10.0
+
+# Batch ids that one transaction lists: at most some 262,144 transactions.
+_STEP = 16_384
+_STEPS_MAX = 200
+
+# Below these batch ids what is held is listed, and by its issue. An index is read, since a table is only read at need.
+_LISTED_TO = "(SELECT coalesce(max(listed_to), 0) FROM held_listing WHERE is_the_one)"
+LISTED_BY_ISSUE_TO = "(SELECT coalesce(max(listing_to), 0) FROM held_listing WHERE is_the_one)"
+
+_IS_HELD = "t.debited AND NOT t.credited AND t.points_left IS DISTINCT FROM 0"
+_IN_LIVE = "NOT t.sandbox"
+_LOOKED_UP = f"""
+    CROSS JOIN LATERAL (
+        SELECT ctid AS place, * FROM transactions
+        WHERE batch_id = l.transaction_id / {POSITIONS} AND position = l.transaction_id % {POSITIONS} LIMIT 1
+    ) t
+"""
+
+
+def rows_held_for(email_key: str, *, sandbox_of: str | None = None) -> str:
+    """Return the statement of what is held for an address, live or in an organization's sandbox, whatever its end.
+
+    Its rows are transactions, with their ctid as `place`.
+    """
+    scope = _IN_LIVE if sandbox_of is None else f"t.sandbox AND t.organization_id = {sandbox_of}"
+    hash_asked_for = f"held_hash({email_key}, {sandbox_of is not None}, {sandbox_of or 0})"
+    return f"""
+        SELECT t.* FROM held_transactions l {_LOOKED_UP}
+        WHERE l.address_hash = {hash_asked_for} AND t.batch_id < {_LISTED_TO}
+          AND coalesce(t.email_key, t.email) = {email_key} AND {_IS_HELD} AND {scope}
+        UNION ALL
+        SELECT t.ctid, t.* FROM transactions t
+        WHERE t.batch_id >= {_LISTED_TO} AND coalesce(t.email_key, t.email) = {email_key} AND {_IS_HELD} AND {scope}
+    """
+
+
+# The same for all users: each of their rows with the user's id.
+ROWS_HELD_FOR_USERS = f"""
+    SELECT u.id AS of_user, t.* FROM held_transactions l
+    JOIN users u ON held_hash(u.email_key, false, 0) = l.address_hash {_LOOKED_UP}
+    WHERE u.sandbox_of IS NULL AND t.batch_id < {_LISTED_TO}
+      AND coalesce(t.email_key, t.email) = u.email_key AND {_IS_HELD} AND {_IN_LIVE}
+    UNION ALL
+    SELECT u.id, t.ctid, t.* FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
+    WHERE u.sandbox_of IS NULL AND t.batch_id >= {_LISTED_TO} AND {_IS_HELD} AND {_IN_LIVE}
+"""
+
+
+def take_off_list(rows: str) -> str:
+    """Return the statement that takes transactions off the list.
+
+    Args:
+        rows: what to select from, and which: rows with `batch_id`, `position`, `email_key`, `sandbox` and
+            `organization_id`.
+    """
+    return f"""
+        DELETE FROM held_transactions WHERE ctid = ANY(ARRAY(
+            SELECT l.ctid FROM (SELECT * FROM {rows}) gone
+            CROSS JOIN LATERAL (SELECT ctid FROM held_transactions
+                                WHERE address_hash = held_hash(gone.email_key, gone.sandbox, gone.organization_id)
+                                  AND transaction_id = transaction_id(gone.batch_id, CAST(gone.position AS int))
+                                LIMIT 1) l
+            WHERE gone.batch_id < {LISTED_BY_ISSUE_TO}))
+    """
+
+
+def list_full() -> None:
+    """List what is held in the partitions that are full; what is left after these steps waits for the next run."""
+    steps(list_step, steps_max=_STEPS_MAX)
+
+
+def list_step(connection: Connection) -> int:
+    """List what is held of the next batch ids, and return 1; 0 when there is nothing to list now.
+
+    It takes three transactions at the least: the first tells issues to list what is below the newest partition; the
+    second notes its own number, which comes after that of each issue which was not told; once all those have ended, the
+    others list.
+    """
+    connection.execute(_MAKE)
+    state = connection.execute(_LOCK).one_or_none()
+    if state is None:  # Another process lists.
+        return 0
+    if state.listed_to == state.listing_to:
+        full_to = partitions.look(connection).newest_first
+        if full_to > state.listing_to:
+            connection.execute(_TELL_ISSUES, {"full_to": full_to})
+        return 0
+    if state.told_before is None:
+        connection.execute(_NOTE)
+        return 0
+    if not state.is_told:
+        return 0
+    listed = {"first": state.listed_to, "end": min(state.listed_to + _STEP, state.listing_to)}
+    connection.execute(_LIST, listed)
+    connection.execute(_LISTED, listed)
+    return 1
+
+
+_MAKE = text("INSERT INTO held_listing (listed_to, listing_to) VALUES (0, 0) ON CONFLICT DO NOTHING")
+_LOCK = text("""
+    SELECT listed_to, listing_to, told_before, pg_snapshot_xmin(pg_current_snapshot()) > told_before AS is_told
+    FROM held_listing WHERE is_the_one FOR UPDATE SKIP LOCKED
+""")
+_TELL_ISSUES = text("UPDATE held_listing SET listing_to = :full_to, told_before = NULL WHERE is_the_one")
+_NOTE = text("UPDATE held_listing SET told_before = pg_current_xact_id() WHERE is_the_one")
+_LISTED = text("UPDATE held_listing SET listed_to = :end WHERE is_the_one")
+_LIST = text(f"""
+    INSERT INTO held_transactions (organization_id, transaction_id, address_hash)
+    SELECT t.organization_id, transaction_id(t.batch_id, t.position),
+           held_hash(coalesce(t.email_key, t.email), t.sandbox, t.organization_id) AS address_hash
+    FROM transactions t WHERE t.batch_id >= :first AND t.batch_id < :end AND {_IS_HELD}
+    ORDER BY address_hash ON CONFLICT DO NOTHING
+""")
