@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app import logs
 from app.postgres import locks
 from app.postgres.database import transaction
 from app.settings import settings
@@ -17,8 +16,6 @@ MAKE_EVERY_S = 10.0
 # while the newest batch has just begun one of them.
 AHEAD_MIN = 4
 _AHEAD = AHEAD_MIN + 1
-
-_log = logs.logger()
 
 
 class Partitions(NamedTuple):
@@ -49,9 +46,7 @@ def look(connection: Connection) -> Partitions:
 def make() -> None:
     """Make the partitions that are missing ahead, in a transaction of its own."""
     with transaction() as connection:
-        made = make_ahead(connection, size=settings().partition_batch_ids)
-    if made:
-        _log.info("partitions_made", partitions=made)
+        make_ahead(connection, size=settings().partition_batch_ids)
 
 
 def make_ahead(connection: Connection, *, size: int) -> int:
