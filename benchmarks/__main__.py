@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [--only SECTION …] [--rounds N] [--seconds S] [--quick] [--publish]`."""
+"""The command: `python -m benchmarks [SECTION …] [--rounds N] [--seconds S] [--quick] [--rows N] [--publish]`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +17,7 @@ from benchmarks import (
     idle,
     results,
     rivalry,
+    scale,
     send,
     several,
     tables,
@@ -39,35 +40,49 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "cpu": cpu.measure,
     "adopting": adopting.measure,
     "apart": apart.measure,
+    "scale": scale.measure,
 }
+# They take too long to be measured with all others.
+_ONLY_IF_NAMED = {"scale"}
 
 
 @click.command()
+@click.argument("sections", nargs=-1, type=click.Choice(list(SECTIONS)))
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given again.")
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1), help="Measurements of each figure.")
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
 @click.option("--output", default=results.RESULTS, type=click.Path(path_type=Path), help="Where the figures are kept.")
 @click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
+@click.option("--rows", default=100_000_000, show_default=True, help="Where the section `scale` ends.")
 @click.option("--publish", is_flag=True, help="Write the plots and the tables into the pages.")
-def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool, publish: bool) -> None:
+def main(
+    sections: tuple[str, ...],
+    only: tuple[str, ...],
+    rounds: int,
+    seconds: float,
+    output: Path,
+    quick: bool,
+    rows: int,
+    publish: bool,
+) -> None:
     """Measure, print the tables and store the figures. No figure makes it fail."""
     stop_with_us()
-    options = Options(rounds=rounds, seconds=seconds, quick=quick)
+    options = Options(rounds=rounds, seconds=seconds, quick=quick, rows=rows)
     failed: list[str] = []
-    for section in only or SECTIONS:
+    for section in (*sections, *only) or [name for name in SECTIONS if name not in _ONLY_IF_NAMED]:
         try:
-            rows = SECTIONS[section](options)
+            measured = SECTIONS[section](options)
         except NotMeasured as reason:
             click.echo(f"{section} was not measured. {reason}", err=True)
             failed.append(section)
             continue
-        results.put(section, rows, options, path=output)
-        tables.of_section(section, rows).print()
+        results.put(section, measured, options, path=output)
+        tables.of_section(section, measured).print()
     documents = results.read(output)
-    sections = results.rows_of(documents)
-    tables.of_aims(sections).print()
+    kept = results.rows_of(documents)
+    tables.of_aims(kept).print()
     if publish:
-        publishing.publish(documents, sections)
+        publishing.publish(documents, kept)
     if failed:
         raise SystemExit(1)
 

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """`rounds` a figure; callers call for `seconds` at a time; `quick` leaves out 10 million rows."""
+    """`rounds` a figure; callers call for `seconds` at a time; `quick` leaves out 10 million rows.
+
+    `rows` is where section `scale` ends.
+    """
 
     rounds: int
     seconds: float
     quick: bool = False
+    rows: int = 100_000_000
 
 
 class NotMeasured(Exception):

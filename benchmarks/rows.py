@@ -67,7 +67,7 @@ def named(what: str, **of: int | str) -> Name:
     return what, tuple(of.items())
 
 
-def find(rows: Sequence[Row], what: str, figure: str, **of: int | str) -> Row | None:
+def find(rows: Sequence[Row], what: str, figure: str, /, **of: int | str) -> Row | None:
     """Return the row of a figure, or None when it was not measured."""
     for row in rows:
         if row.what == what and row.figure == figure and dict(row.of) == of:

@@ -103,19 +103,24 @@ class Service:
             self._command("users", "import", file.name)
         return emails
 
-    def _command(self, *arguments: str) -> dict[str, Any]:
-        """Run a command of the service's own checkout, whose tables may be others, and return what it prints."""
-        done = subprocess.run(
-            [*_points(self._checkout), *arguments, "--json"],
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command of the service's own checkout, whose tables may be others."""
+        return subprocess.Popen(
+            [*_points(self._checkout), *arguments],
             env=_environment(self._checkout) | {"POINTS_DATA_DIR": str(self._datadir.path)},
             cwd=self._datadir.path,  # Python looks there first; it must find none of this checkout's code.
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
         )
-        if done.returncode != 0:
-            raise NotMeasured(f"A command of the service failed:\n{done.stderr}")
-        document: dict[str, Any] = json.loads(done.stdout)
+
+    def _command(self, *arguments: str) -> dict[str, Any]:
+        """Run a command and return what it prints."""
+        with self.start(*arguments, "--json") as process:
+            output, errors = process.communicate()
+        if process.returncode != 0:
+            raise NotMeasured(f"A command of the service failed:\n{errors}")
+        document: dict[str, Any] = json.loads(output)
         return document
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.rows import Row, combined, divided, find, median_interval, named, percentile, repeated, take_turns
+from benchmarks.scale import beside_first
 
 
 def row(*values: float, what: str = "send", figure: str = "time_s") -> Row:
@@ -88,4 +89,17 @@ def test_more_certainty_leaves_fewer_values_out() -> None:
         (8, 13),
         (6, 15),
         (4, 17),
+    ]
+
+
+def test_a_figure_at_each_size_is_told_as_times_that_of_the_first() -> None:
+    def at(size: int, *values: float) -> Row:
+        return Row(what="send of 1", of={"rows": size}, figure="time_s", values=values)
+
+    seen = beside_first([at(1_000, 2, 4, 6), at(10_000, 4, 8)], first=1_000)
+    assert [(one.of["rows"], one.figure, list(one.values)) for one in seen] == [
+        (1_000, "time_s", [2, 4, 6]),
+        (1_000, "× 1,000 rows", [0.5, 1, 1.5]),
+        (10_000, "time_s", [4, 8]),
+        (10_000, "× 1,000 rows", [1, 2]),
     ]
