@@ -49,11 +49,12 @@ def put(text: str, name: str, table: str) -> str:
 
 
 def circumstances(document: Mapping[str, Any]) -> str:
-    """Return one line: the date, the commit and the machine of a section."""
+    """Return one line: the date, the commit, the machine and the given settings of a section."""
+    settings = "".join(f", {name}={value}" for name, value in document.get("settings", {}).items())
     return (
         f"{document['date']}, commit {document['commit']}, {document['machine']}, {document['cores']} cores,"
         f" PostgreSQL {document['postgresql']}, {document['durability']}, load average {document['load_average']}"
-        f" before, rounds {document['rounds']}, callers for {document['seconds']:g} s at a time."
+        f" before, rounds {document['rounds']}, callers for {document['seconds']:g} s at a time{settings}."
     )
 
 

@@ -1,8 +1,8 @@
 """Section `scale`: what the service does at 1, 10 and 100 million stored transactions of 2 million users.
 
 One database grows from size to size; at each, sends, lists, claims, reversals, the audit, vacuum and the disk are
-measured. It takes an hour and 50 GB, so it runs only when it is named. The sizes are measured at different hours: the
-floor beside each tells how fast the machine was.
+measured. It takes an hour and 50 GB, so it runs only when it is named; `--rows` ends it earlier. The sizes are measured
+at different hours: the floor beside each tells how fast the machine was.
 """
 
 import itertools
@@ -14,7 +14,9 @@ from functools import partial
 import click
 
 from app.local.ports import HOST
-from benchmarks import disk, filling, floor
+from app.postgres import partitions
+from app.postgres.database import transaction
+from benchmarks import disk, filling, floor, tables
 from benchmarks.caller import Caller
 from benchmarks.filling import Connection, Population
 from benchmarks.load import answered_s, get, post, post_send
@@ -24,39 +26,62 @@ from benchmarks.service import Service
 from benchmarks.usage import Peak
 
 SIZES = (1_000_000, 10_000_000, 100_000_000)
-_STEP = SIZES[0]
-_BATCHES_A_STEP = _STEP // filling.RECIPIENTS
+# A step has batches with references, at the same places each.
+_STEP_MAX, _STEP_MULTIPLE = SIZES[0], filling.REFERENCES_EVERY * filling.RECIPIENTS
 _ORGANIZATIONS = 4
-_USERS, _STRANGERS = 2_000_000, 50_000
+# Of fewer rows than a step, twice as many users as rows.
+_USERS_MAX, _USERS_A_STRANGER = 2_000_000, 40
 _LARGE = 10_000
-# Each round claims what one address holds since the first step, and each size needs its own.
-_ROUNDS_MAX = filling.HOLDERS // len(SIZES) - 1
 _CALLS_A_LOOK = 20
 # An audit of more rows is made once.
-_AUDITED_OFTEN_TO = 10_000_000
+_AUDITED_OFTEN_TO = 1_000_000
 # Prime to the number of users: so each call is for another one, far from the last.
 _STRIDE = 787_427
-_NUMBERED_IN_S = 900.0
+_QUIET_IN_S = 900.0
 
 
 def measure(options: Options) -> list[Row]:
     """Fill up to each size in turn, and measure there."""
-    sizes = [size for size in SIZES if size <= options.rows]
-    if not sizes:
-        raise NotMeasured(f"The smallest size is {SIZES[0]:,} rows.")
-    if options.rounds > _ROUNDS_MAX:
-        raise NotMeasured(f"It has addresses for --rounds {_ROUNDS_MAX} at most.")
+    sizes, step = sizes_up_to(options.rows), min(options.rows, _STEP_MAX)
+    if options.rounds > (rounds_max := _rounds_max(step, len(sizes))):
+        raise NotMeasured(f"It has addresses and batches for --rounds {rounds_max} at most.")
     disk.require_room(sizes[-1])
     with floor.beside() as (service, connection):
-        click.echo(f"Registering {_USERS:,} users …")
-        books = _Books(service, connection, filling.register(connection, users=_USERS, strangers=_STRANGERS))
+        users = min(_USERS_MAX, 2 * step)
+        click.echo(f"Registering {users:,} users …")
+        population = filling.register(connection, users=users, strangers=users // _USERS_A_STRANGER)
+        books = _Books(service, connection, population, step)
         rows: list[Row] = []
         for size in sizes:
-            filled_s = books.fill_to(size)
+            rates = books.fill_to(size)
+            rows.append(Row(what="filling", of={"rows": size}, figure="rows_per_s", values=rates))
             click.echo(f"Measuring at {size:,} rows …")
-            rows += [Row(what="filling", of={"rows": size}, figure="rows_per_s", values=filled_s)] if filled_s else []
-            rows += books.measured(options.rounds)
+            measured = books.measured(options.rounds)
+            tables.of_section(f"scale, {size:,} rows", measured).print()  # The next size may take half an hour.
+            rows += measured
         return beside_first(rows, first=sizes[0])
+
+
+def sizes_up_to(rows: int) -> list[int]:
+    """Return the sizes to measure at; the last is `rows`.
+
+    Raises:
+        NotMeasured: it cannot be filled up to `rows`.
+    """
+    if rows < _STEP_MULTIPLE or rows % min(rows, _STEP_MAX) or rows % _STEP_MULTIPLE:
+        raise NotMeasured(
+            f"--rows is a multiple of {_STEP_MULTIPLE:,} up to {_STEP_MAX:,}, or of {_STEP_MAX:,}, not {rows:,}."
+        )
+    return [*(size for size in SIZES if size < rows), rows]
+
+
+def _rounds_max(step: int, sizes: int) -> int:
+    """Each round claims what one address holds since the first step, and takes back a batch of the first step.
+
+    So does the round that warms up, and each size needs its own.
+    """
+    old_batches = step // filling.RECIPIENTS // _ORGANIZATIONS
+    return min(filling.HOLDERS, old_batches) // sizes - 1
 
 
 def beside_first(rows: list[Row], *, first: int) -> list[Row]:
@@ -74,39 +99,41 @@ def beside_first(rows: list[Row], *, first: int) -> list[Row]:
 class _Books:
     """The books as they grow, and what is measured on them. The first of the organizations sends."""
 
-    def __init__(self, service: Service, connection: Connection, population: Population) -> None:
+    def __init__(self, service: Service, connection: Connection, population: Population, step: int) -> None:
         self._service = service
         self._connection = connection
         self._population = population
+        self._step = step
         self._senders = [service.sender() for _ in range(_ORGANIZATIONS)]
         self._key = self._senders[0].key
         self._platform_key = service.platform_key("users:write")
         self._steps = 0
-        self._users = (filling.email_of_user(n * _STRIDE % _USERS) for n in itertools.count())
+        self._users = (filling.email_of_user(n * _STRIDE % population.users) for n in itertools.count())
         self._holders = (filling.email_of_holder(0, place) for place in range(filling.HOLDERS))
         self._references = self._all_references()
         self._old_batches: Iterator[int] = iter(())
 
     def fill_to(self, size: int) -> list[float]:
         """Fill up to a size; return the rows a second of each step. At the end all is vacuumed and on disk."""
-        rates = []
-        while self._steps * _STEP < size:
+        organizations, rates = [sender.organization_id for sender in self._senders], []
+        while self._steps * self._step < size:
             began = time.perf_counter()
-            organizations = [sender.organization_id for sender in self._senders]
-            filling.fill(self._connection, organizations, self._population, step=self._steps, batches=_BATCHES_A_STEP)
+            partitions.make()  # It may fill faster than the workers make them.
+            batches = self._step // filling.RECIPIENTS
+            filling.fill(self._connection, organizations, self._population, step=self._steps, batches=batches)
             self._steps += 1
-            rates.append(_STEP / (time.perf_counter() - began))
-            click.echo(f"{self._steps * _STEP:,} rows, {rates[-1]:,.0f} a second")
-        self._until_numbered()
+            rates.append(self._step / (time.perf_counter() - began))
+            click.echo(f"{self._steps * self._step:,} rows, {rates[-1]:,.0f} a second")
+            if self._steps == 1:
+                self._old_batches = self._batches_of_the_sender()
+        self._until_quiet()
         self._connection.execute("VACUUM ANALYZE")
         self._service.checkpoint()
-        if self._steps * _STEP == SIZES[0]:
-            self._old_batches = self._batches_of_the_sender()
         return rates
 
     def measured(self, rounds: int) -> list[Row]:
         """Measure everything at the present size: the disk first, as the filling left it."""
-        size = self._steps * _STEP
+        size = self._steps * self._step
         seen = [
             Row(what=f"disk, {name}", of={"rows": size}, figure="row_bytes", values=[value])
             for name, value in disk.bytes_by_relation(self._connection, size).items()
@@ -131,7 +158,7 @@ class _Books:
             "list of a reference": repeated(self._list_reference, times=_CALLS_A_LOOK),
             "list of what is held": repeated(partial(self._list_state, "held"), times=_CALLS_A_LOOK),
             "list of what is reversed": repeated(partial(self._list_state, "reversed"), times=_CALLS_A_LOOK),
-            "claim of 1,000 held": self._claim,
+            f"claim of {self._step // filling.RECIPIENTS:,} held": self._claim,
             "reversal of an old batch": self._reverse,
             f"floor, COPY of {_LARGE:,}": floor.measurement(self._connection, _LARGE),
         }
@@ -190,14 +217,23 @@ class _Books:
 
     def _all_references(self) -> Iterator[int]:
         """Yield rows of the first organization that have a reference, from step to step, as far as is filled."""
-        every = filling.REFERENCES_EVERY * filling.RECIPIENTS
         for number in itertools.count():
-            step, place = number * 7 % self._steps, number * 13 % (_STEP // every)
-            yield step * _STEP + place * every + number % filling.RECIPIENTS
+            step, place = number * 7 % self._steps, number * 13 % (self._step // _STEP_MULTIPLE)
+            yield step * self._step + place * _STEP_MULTIPLE + number % filling.RECIPIENTS
 
-    def _until_numbered(self) -> None:
-        deadline = time.monotonic() + _NUMBERED_IN_S
-        while self._connection.execute("SELECT FROM unnumbered_events LIMIT 1").fetchone() is not None:
+    def _until_quiet(self) -> None:
+        """Wait until the workers have numbered all events, and listed what is held in full partitions."""
+        deadline = time.monotonic() + _QUIET_IN_S
+        while self._connection.execute(_UNNUMBERED).fetchone() is not None or not self._is_listed():
             if time.monotonic() > deadline:
-                raise NotMeasured("The events were not numbered in time.")
+                raise NotMeasured("The workers did not number the events and list what is held in time.")
             time.sleep(0.5)
+
+    def _is_listed(self) -> bool:
+        with transaction() as connection:
+            full_to = partitions.look(connection).newest_first
+        return self._connection.execute(_LISTED, (full_to,)).fetchone() is not None
+
+
+_UNNUMBERED = "SELECT FROM unnumbered_events LIMIT 1"
+_LISTED = "SELECT FROM held_listing WHERE listed_to >= %s"

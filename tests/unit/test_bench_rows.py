@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from benchmarks.options import NotMeasured
 from benchmarks.rows import Row, combined, divided, find, median_interval, named, percentile, repeated, take_turns
-from benchmarks.scale import beside_first
+from benchmarks.scale import beside_first, sizes_up_to
 
 
 def row(*values: float, what: str = "send", figure: str = "time_s") -> Row:
@@ -103,3 +104,22 @@ def test_a_figure_at_each_size_is_told_as_times_that_of_the_first() -> None:
         (10_000, "time_s", [4, 8]),
         (10_000, "× 1,000 rows", [1, 2]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        (20_000, [20_000]),
+        (1_000_000, [1_000_000]),
+        (3_000_000, [1_000_000, 3_000_000]),
+        (100_000_000, [1_000_000, 10_000_000, 100_000_000]),
+    ],
+)
+def test_the_books_are_measured_at_each_size_up_to_the_last(rows: int, sizes: list[int]) -> None:
+    assert sizes_up_to(rows) == sizes
+
+
+@pytest.mark.parametrize("rows", [0, 10_000, 30_000, 1_020_000])
+def test_books_that_no_step_ends_at_are_refused(rows: int) -> None:
+    with pytest.raises(NotMeasured, match=rf"a multiple of 20,000 up to 1,000,000, or of 1,000,000, not {rows:,}\."):
+        sizes_up_to(rows)
