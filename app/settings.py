@@ -122,7 +122,7 @@ class TableSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="POINTS_", frozen=True, extra="ignore")
 
     # How many batch ids a partition of the transactions spans.
-    partition_batch_ids: int = Field(default=4_194_304, ge=64, le=2**40)
+    partition_batch_ids: int = Field(default=16_777_216, ge=64, le=2**40)
 
 
 class Settings(TableSettings):

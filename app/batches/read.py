@@ -183,7 +183,8 @@ def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tu
     For a few small batches. It does not check the organization: the front has already matched batches and callers.
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
-    for row in fetch_all(connection, _FIND_FINAL, {"batch_ids": str(list(batch_ids))}):
+    parameters = {"batch_ids": str(list(batch_ids)), "first": min(batch_ids), "last": max(batch_ids)}
+    for row in fetch_all(connection, _FIND_FINAL, parameters):
         _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
         if row[_BATCH_WIDTH] is not None:  # Only an issued batch has transactions.
             transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
@@ -199,13 +200,16 @@ _IS_FINAL = f"status NOT IN {NOT_FINAL}"
 #
 # The ids come as JSON: the length of an array would be known, and PostgreSQL would plan anew at each call, because the
 # kept plan is made for more. That takes four times as long as the read.
+#
+# The bounds leave partitions out before any is opened: with sixty, the read takes 139 us instead of 330, and 97 of one.
 _FIND_FINAL = f"""
     SELECT {_BATCH}, {_TRANSACTION}
     FROM (SELECT one::bigint AS id FROM jsonb_array_elements_text(%(batch_ids)s::jsonb) one) AS asked
     CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND {_IS_FINAL} LIMIT 1) b
     CROSS JOIN LATERAL (SELECT created_at FROM organizations WHERE organizations.id = b.organization_id LIMIT 1) o
     LEFT JOIN LATERAL (SELECT * FROM transactions
-                       WHERE batch_id = b.id AND organization_id = b.organization_id OFFSET 0) t ON true
+                       WHERE batch_id = b.id AND organization_id = b.organization_id
+                         AND batch_id BETWEEN at_start(%(first)s) AND at_start(%(last)s) OFFSET 0) t ON true
     LEFT JOIN LATERAL (SELECT id, first_name, last_name FROM users WHERE users.id = t.user_id LIMIT 1) u ON true
     ORDER BY b.id, t.position
 """.encode()

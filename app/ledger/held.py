@@ -9,6 +9,8 @@ nothing that is not held becomes held, and what is issued late in a full partiti
 is listed, all issues have ended that began before they were told to.
 """
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, text
 
 from app.postgres import partitions
@@ -82,6 +84,11 @@ def take_off_list(rows: str) -> str:
     """
 
 
+def list_issued(connection: Connection, organization_id: int, batch_ids: Sequence[int]) -> None:
+    """List what is held of batches that were issued late, in a partition that is full, as a scheduled one may be."""
+    connection.execute(_LIST_ISSUED, {"organization_id": organization_id, "batch_ids": list(batch_ids)})
+
+
 def list_full() -> None:
     """List what is held in the partitions that are full; what is left after these steps waits for the next run."""
     steps(list_step, steps_max=_STEPS_MAX)
@@ -122,10 +129,12 @@ _LOCK = text("""
 _TELL_ISSUES = text("UPDATE held_listing SET listing_to = :full_to, told_before = NULL WHERE is_the_one")
 _NOTE = text("UPDATE held_listing SET told_before = pg_current_xact_id() WHERE is_the_one")
 _LISTED = text("UPDATE held_listing SET listed_to = :end WHERE is_the_one")
-_LIST = text(f"""
+_LIST_THOSE = f"""
     INSERT INTO held_transactions (organization_id, transaction_id, address_hash)
     SELECT t.organization_id, transaction_id(t.batch_id, t.position),
            held_hash(coalesce(t.email_key, t.email), t.sandbox, t.organization_id) AS address_hash
-    FROM transactions t WHERE t.batch_id >= :first AND t.batch_id < :end AND {_IS_HELD}
+    FROM transactions t WHERE {{those}} AND {_IS_HELD}
     ORDER BY address_hash ON CONFLICT DO NOTHING
-""")
+"""
+_LIST = text(_LIST_THOSE.format(those="t.batch_id >= :first AND t.batch_id < :end"))
+_LIST_ISSUED = text(_LIST_THOSE.format(those="t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id"))

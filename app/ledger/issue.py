@@ -10,7 +10,7 @@ from app.batches.queue import IS_DUE, PLACE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
-from app.ledger.held import LISTED_BY_ISSUE_TO
+from app.ledger.held import LISTED_BY_ISSUE_TO, list_issued
 from app.postgres import locks
 from app.postgres.database import fetch_all
 from app.postgres.digests import digest
@@ -26,13 +26,17 @@ _LOCK_TIMEOUT_MS = 1_000
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: how many of its `recipients` were debited, and for how many points; None when refused."""
+    """What became of a batch: how many of its `recipients` were debited, and for how many points; None when refused.
+
+    `is_late` if it was issued in a partition that is full, so that its issue lists what is held.
+    """
 
     batch_id: int
     sandbox: bool
     recipients: int
     debited_count: int | None
     debited_amount: int | None
+    is_late: bool
 
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
@@ -49,6 +53,9 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
     if short:
         key_limits.give_back(connection, organization_id, short)
+    late = [outcome.batch_id for outcome in outcomes if outcome.is_late]
+    if late:
+        list_issued(connection, organization_id, late)
     return outcomes
 
 

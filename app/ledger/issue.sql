@@ -125,15 +125,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
     LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
-    RETURNING batch_id, position, sandbox, credited, amount,
-              CASE WHEN debited AND NOT credited AND batch_id < {listed_by_issue_to}
-                   THEN coalesce(email_key, email) END AS listed_for
-), listed AS (
-    -- What is issued late, in a partition that is full, such as a batch that was scheduled long ago.
-    INSERT INTO held_transactions (organization_id, transaction_id, address_hash)
-    SELECT %(organization_id)s::bigint, transaction_id(batch_id, position),
-           held_hash(listed_for, sandbox, %(organization_id)s::bigint)
-    FROM written WHERE listed_for IS NOT NULL
+    RETURNING batch_id, sandbox, credited, amount
 ), credits AS (
     SELECT batch_id, sandbox, count(*) FILTER (WHERE credited) AS credited, sum(amount) FILTER (WHERE credited) AS points
     FROM written GROUP BY batch_id, sandbox
@@ -185,7 +177,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     ) happened
     ORDER BY place, batch_id
 )
-SELECT id, sandbox, recipient_count, debited_count, debited_amount FROM issued
+SELECT id, sandbox, recipient_count, debited_count, debited_amount, id < {listed_by_issue_to} FROM issued
 UNION ALL
-SELECT id, sandbox, recipient_count, debited_count, debited_amount FROM refused
+SELECT id, sandbox, recipient_count, debited_count, debited_amount, false FROM refused
 ORDER BY id

@@ -527,6 +527,11 @@ CREATE STATISTICS transactions_address ON (coalesce(email_key, email)) FROM tran
 CREATE FUNCTION transaction_id(batch_id bigint, "position" int) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
 
+-- A batch id itself, asked for once when a statement starts: what is compared with it leaves partitions out then. For the
+-- bare parameter PostgreSQL would make a plan anew each time, with fewer partitions in it.
+CREATE FUNCTION at_start(batch_id bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS 'BEGIN RETURN $1; END';
+
 -- What is held in full partitions, by the hash of its address: a claim asks none of them (app/ledger/held.py). A row may
 -- outlive what it lists, and hashes may collide, so whoever reads one looks at the transaction.
 CREATE TABLE held_transactions (

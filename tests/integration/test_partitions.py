@@ -1,5 +1,6 @@
 """Partitions of transactions: made ahead, made late, made while somebody is killed; which of them a statement asks."""
 
+import json
 import os
 import random
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.batches import read as batches
 from app.ledger import held
 from app.ledger.extend import extend
 from app.pages import batch_pages, transaction_pages
@@ -288,6 +290,28 @@ def test_what_belongs_to_a_batch_is_asked_of_its_partition_alone(filled: dict[in
     assert _touched(lambda: books.read_batch(1, batch_id)) == [2]
     assert _touched(partial(_page_of_one, batch_id)) == [2]
     assert _touched(extended) == [1]
+
+
+@pytest.mark.parametrize("small_partitions", [(ID_RANGE, "")], indirect=True)
+def test_the_read_of_an_answer_opens_its_partition_alone_by_a_plan_that_is_kept(filled: dict[int, list[int]]) -> None:
+    batch_ids = filled[2][:2]
+    for _ in range(20):
+        with transaction() as connection:
+            assert list(batches.find_final(connection, batch_ids)) == batch_ids
+            kept = connection.execute(_OF_THE_READ).one()
+    assert (kept.generic_plans > 0, kept.custom_plans <= 5) == (True, True)
+    with transaction() as connection:
+        first, last = min(batch_ids), max(batch_ids)
+        [plan] = connection.exec_driver_sql(
+            f"EXPLAIN (FORMAT JSON) EXECUTE {kept.name}('{batch_ids}', {first}, {last})"
+        ).one()
+    assert '"Subplans Removed": 5' in json.dumps(plan)
+
+
+_OF_THE_READ = text("""
+    SELECT name, generic_plans, custom_plans FROM pg_prepared_statements
+    WHERE statement LIKE '%AS asked%batch_id BETWEEN%' ORDER BY generic_plans DESC LIMIT 1
+""")
 
 
 def _list_all_held() -> None:
