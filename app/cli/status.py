@@ -6,13 +6,13 @@ from importlib.metadata import version
 from typing import Any
 
 import click
-from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
 from app.cli.status_of_organizations import look_at_organizations, print_organizations
+from app.cli.status_of_redis import down_with_redis, look_at_redis
 from app.cli.status_of_sessions import (
     READ_ON,
     fault_of_standby,
@@ -26,9 +26,6 @@ from app.cli.status_of_sessions import (
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.messaging import last_runs
-from app.messaging.process_redis import redis_client
-from app.messaging.queue_state import answering, messages_waiting
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
@@ -37,7 +34,6 @@ from app.settings import settings, without_password
 from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
 
-_TIMEOUT_S = 1.0
 _PAGES = {"web": "Web", "flower": "Flower"}
 _OF_DATABASE = (
     "queued_batches",
@@ -83,7 +79,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         "flower_url": running.get("flower_url"),
         **_look_at_database(with_organizations=with_organizations),
         **look_at_standby(),
-        **_look_at_redis(),
+        **look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
@@ -130,35 +126,6 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
     }
 
 
-def _look_at_redis() -> dict[str, Any]:
-    """Return whether Redis answers, how many messages wait, which workers answer, and when a sweep last ran."""
-    unknown: dict[str, Any] = {
-        "redis": None,
-        "queued_messages": None,
-        "workers": [],
-        "deliveries": [],
-        "swept_s_ago": None,
-        "is_swept": True,
-        "beat": False,
-    }
-    try:
-        with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
-            server = client.info("server")
-            found = answering(timeout_s=_TIMEOUT_S)
-            release = server.get("valkey_version") or server["redis_version"]
-            return {
-                "redis": f"{server.get('server_name', 'redis')} {release}",
-                "queued_messages": messages_waiting(),
-                "workers": found.workers,
-                "deliveries": found.deliveries,
-                "is_swept": not found.workers or last_runs.is_swept(client),
-                "swept_s_ago": last_runs.swept_s_ago(client),
-                "beat": found.beat,
-            }
-    except RedisError:
-        return unknown
-
-
 def _reason(error: SQLAlchemyError) -> str:
     """Return PostgreSQL's reason for refusing the connection: the end of the first line, after the address.
 
@@ -181,17 +148,7 @@ def _down(found: dict[str, Any]) -> list[str]:
     ahead = found["partitions_ahead"]
     if ahead is not None and ahead < partitions.AHEAD_MIN:
         down.append(f"Of {partitions.AHEAD_MIN} partitions ahead there are {ahead}. {READ_ON} “Few partitions”.")
-    if found["redis"] is None:
-        down.append(f"Redis does not answer. {READ_ON} “503”.")
-    if found["redis"] and not found["deliveries"]:
-        down.append(f"No worker delivers to webhooks. {READ_ON} “A webhook is behind”.")
-    if found["redis"] and not found["workers"]:
-        down.append(f"No worker answers. {READ_ON} “Sends answer 202”.")
-    if not found["is_swept"]:
-        since = f"no sweep has run for {found['swept_s_ago']:.0f} s"
-        down.append(f"Workers answer, and {since}. {READ_ON} “Sends answer 202”.")
-    if found["beat"] is False and found["redis"]:
-        down.append(f"Beat does not answer: no audit runs by itself. {READ_ON} “Web, beat or Flower does not answer”.")
+    down += down_with_redis(found)
     down += [
         f"{name} does not answer. {READ_ON} “Web, beat or Flower does not answer”."
         for part, name in _PAGES.items()
@@ -222,7 +179,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
         **settings_line(found),
         **standby_line(found),
-        "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
+        "Redis": f"{found['redis_error'] or found['redis']}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": f"{', '.join(found['workers']) or 'none answers'} ({swept})",
         "Deliveries": f"{', '.join(found['deliveries']) or 'none answers'} ({_webhooks(found['webhooks'])})",

@@ -10,6 +10,7 @@ from app.batches.queue import IS_DUE, PLACE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
+from app.ledger.floors import LOWEST
 from app.ledger.held import LISTED_BY_ISSUE_TO, list_issued
 from app.postgres import locks
 from app.postgres.database import fetch_all
@@ -39,17 +40,19 @@ class Outcome(NamedTuple):
     is_late: bool
 
 
-def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
+def issue(
+    connection: Connection, organization_id: int, *, only: int | None = None, first: int = LOWEST
+) -> list[Outcome] | None:
     """Issue (or refuse) the due batches of an organization, in order, or `only` the one with this place in the queue.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
     delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
-    reversal that was accepted before it.
+    reversal that was accepted before it. `first` is the lowest place that is looked at, unless a reversal is due.
     """
     if not own_and_lock(connection, organization_id):
         return None
     # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
-    outcomes = _decide_and_write(connection, organization_id, only)
+    outcomes = _decide_and_write(connection, organization_id, only, first)
     short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
     if short:
         key_limits.give_back(connection, organization_id, short)
@@ -87,10 +90,11 @@ _OWN_AND_LOCK = b"""
 """
 
 
-def _decide_and_write(connection: Connection, organization_id: int, only: int | None) -> list[Outcome]:
+def _decide_and_write(connection: Connection, organization_id: int, only: int | None, first: int) -> list[Outcome]:
     parameters = {
         "organization_id": organization_id,
-        "first": only or 1,
+        "first": only or first,
+        "first_before_reversal": only or LOWEST,
         "last": only or INT64_MAX,
         "batches_max": BATCHES_MAX,
         "recipients_max": RECIPIENTS_MAX,

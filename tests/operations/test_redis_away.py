@@ -10,6 +10,7 @@ import httpx
 import pytest
 from redis import Redis
 
+from app.cli.status_of_redis import down_with_redis, look_at_redis
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
@@ -93,14 +94,26 @@ def _refuse_by_disk(broker: Broker, stack: ExitStack) -> None:
     broker.tell("CONFIG", "SET", "save", "1 1")
 
 
+def _fill_and_empty(broker: Broker, stack: ExitStack) -> None:
+    """Have its memory full, after which it refuses every write (OOM); then give it more, and empty it."""
+    stack.callback(broker.tell, "FLUSHALL")
+    stack.callback(broker.tell, "CONFIG", "SET", "maxmemory", 0)
+    broker.tell("CONFIG", "SET", "maxmemory", 1)
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize(
-    "hurt",
-    [_kill_and_start, _stop_and_continue, _refuse_by_disk],
-    ids=lambda f: f.__name__,
+    ("hurt", "said"),
+    [
+        (_kill_and_start, "does not answer"),
+        (_stop_and_continue, "does not answer"),
+        (_refuse_by_disk, "cannot save to its disk"),
+        (_fill_and_empty, "has no memory left"),
+    ],
+    ids=lambda of: getattr(of, "__name__", ""),
 )
 def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_as_before(
-    running: tuple[Deployment, int], broker: Broker, hurt: Callable[[Broker, ExitStack], None]
+    running: tuple[Deployment, int], broker: Broker, hurt: Callable[[Broker, ExitStack], None], said: str
 ) -> None:
     parts, port = running
     with load(port, callers=8, organizations=2, recipients=1, pause_s=0.0) as calls:
@@ -110,6 +123,7 @@ def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_
             hurt(broker, back)
             until(lambda: _readiness(port) == (200, "away"))
             away = calls.during(_AWAY_S)
+            status = parts.points("status")
         time.sleep(_BACK_WITHIN_S)
         is_fast = any((after := calls.during(4)) > before / 2 for _ in range(_LOOKS))
         assert _readiness(port) == (200, "ok")
@@ -119,6 +133,18 @@ def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_
     assert is_fast
     assert parts.deaths() == {}
     issued_exactly(calls)
+    [sentence] = [one for one in status["down"] if one.startswith("Redis ")]
+    assert sentence.startswith(f"Redis {said}"), sentence
+    assert "worker" not in " ".join(status["down"]), "whether they answer is not known without Redis"
+
+
+def test_a_redis_that_takes_no_more_clients_is_named_with_what_ends_it(broker: Broker) -> None:
+    with Redis.from_url(broker.url) as one:
+        one.config_set("maxclients", 1)
+        [sentence] = down_with_redis(look_at_redis())
+        one.config_set("maxclients", 100)
+    assert sentence.startswith("Redis takes no more clients, until some of them end (CLIENT LIST) or ")
+    assert look_at_redis()["redis_error"] is None
 
 
 def _print(calls: Load, before: float, away: float, after: float) -> None:

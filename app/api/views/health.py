@@ -6,14 +6,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.api.answers import envelope
 from app.messaging.process_redis import redis
+from app.messaging.redis_faults import require_writes
 from app.postgres.database import has_tables, transaction
 from app.postgres.session_checks import WrongSession
 
 _NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 
 blueprint = Blueprint("health", __name__)
-
-_WRITTEN = "points:readyz"
 
 
 @blueprint.get("/healthz")
@@ -35,7 +34,7 @@ def readyz() -> Response:
     except SQLAlchemyError:
         faults["postgresql"] = ["PostgreSQL is out of reach."]
     try:
-        redis().set(_WRITTEN, 1, px=1_000)  # A read-only or full Redis would answer a ping.
+        require_writes(redis())
     except RedisError:
         faults["redis"] = ["Redis is out of reach, or refuses to write."]
     if "postgresql" in faults:
