@@ -1,0 +1,91 @@
+"""Which batches are in the archive (app/archive), or on their way: they are read and taken back here no longer.
+
+A range of batch ids that is closing is not taken back from, and can still be read. Once it is archived, its issued
+batches can be neither. What was never issued has no transaction, and stays here whole.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+
+from sqlalchemy import Connection, text
+
+from app.errors import PointsError
+
+
+class Archived(PointsError):
+    """A batch is in the archive, or on its way."""
+
+    status = 410
+    code = "archived"
+    field = "batch"
+    says = "The batch is archived and can no longer be read or taken back here."
+
+    @classmethod
+    def since(cls, batch_id: int, archived_at: datetime) -> Self:
+        """Name a batch of the archive, with the day in UTC."""
+        return cls(
+            f"The batch {batch_id} was archived on {archived_at:%Y-%m-%d} and can no longer be read or taken back here."
+        )
+
+    @classmethod
+    def closing(cls, batch_id: int, closing_at: datetime) -> Self:
+        """Name a batch on its way into the archive, with the day in UTC."""
+        return cls(
+            f"The batch {batch_id} is being archived since {closing_at:%Y-%m-%d} and can no longer be taken back."
+        )
+
+
+def require_readable(connection: Connection, batch_ids: Iterable[int], *, organization_id: int, sandbox: bool) -> None:
+    """Check that the transactions of some batches are here. Ids that are no batch of theirs are passed over.
+
+    Raises:
+        Archived: for the first that is in the archive.
+    """
+    row = connection.execute(_ARCHIVED, _asked(batch_ids, organization_id, sandbox)).one_or_none()
+    if row is not None:
+        raise Archived.since(row.id, row.archived_at)
+
+
+def require_open(connection: Connection, batch_ids: Iterable[int], *, organization_id: int, sandbox: bool) -> None:
+    """Check that some batches can be taken back, as far as the archive is concerned.
+
+    It is asked again under the lock of the organization (app/ledger/reverse.sql), since a range may close meanwhile.
+
+    Raises:
+        Archived: for the first that is in the archive or on its way.
+    """
+    row = connection.execute(_CLOSED, _asked(batch_ids, organization_id, sandbox)).one_or_none()
+    if row is not None and row.archived_at is not None:
+        raise Archived.since(row.id, row.archived_at)
+    if row is not None:
+        raise Archived.closing(row.id, row.closing_at)
+
+
+def _asked(batch_ids: Iterable[int], organization_id: int, sandbox: bool) -> dict[str, object]:
+    return {"batch_ids": sorted(set(batch_ids)), "organization_id": organization_id, "sandbox": sandbox}
+
+
+# The ranges of the archive, as one value that statements compare ids with. A table is asked for it only once.
+RANGES = """(SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)), '{}')
+             FROM archived_ranges WHERE archived_at IS NOT NULL)"""
+
+
+def is_here(batch_id: str) -> str:
+    """Word in SQL whether the transactions of a batch are here, if it has any."""
+    return f"NOT {batch_id} <@ {RANGES}"
+
+
+def is_archived(batch_id: str) -> str:
+    """Word in SQL whether a batch is in the archive, if it was issued."""
+    return f"{batch_id} <@ {RANGES}"
+
+
+_FIND = """
+    SELECT b.id, r.closing_at AT TIME ZONE 'UTC' AS closing_at, r.archived_at AT TIME ZONE 'UTC' AS archived_at
+    FROM batches b JOIN archived_ranges r ON b.id >= r.first_batch_id AND b.id < r.end_batch_id
+    WHERE b.id = ANY(:batch_ids) AND b.organization_id = :organization_id AND b.sandbox = :sandbox
+      AND b.status = 'issued'
+"""
+_CLOSED = text(f"{_FIND} ORDER BY b.id LIMIT 1")
+_ARCHIVED = text(f"{_FIND} AND r.archived_at IS NOT NULL ORDER BY b.id LIMIT 1")
