@@ -71,6 +71,13 @@ RANGES = """(SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)),
              FROM archived_ranges WHERE archived_at IS NOT NULL)"""
 
 
+# The closing sums and claims of the archive: those of a range that is not archived yet would count twice.
+SUMS, CLAIMS = (
+    f"(SELECT s.* FROM {table} s JOIN archived_ranges USING (first_batch_id) WHERE archived_at IS NOT NULL) closing"
+    for table in ("archived_sums", "archived_claims")
+)
+
+
 def is_here(batch_id: str) -> str:
     """Word in SQL whether the transactions of a batch are here, if it has any."""
     return f"NOT {batch_id} <@ {RANGES}"

@@ -26,6 +26,11 @@ WITH reversal AS MATERIALIZED (
     -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
                 WHEN EXISTS (SELECT FROM reversal r
+                             CROSS JOIN LATERAL unnest(reversal_batches(r.batch_id, r.transaction_ids)) AS x (batch_id)
+                             JOIN archived_ranges a
+                                  ON x.batch_id >= a.first_batch_id AND x.batch_id < a.end_batch_id)
+                    THEN CAST(:archived AS text)
+                WHEN EXISTS (SELECT FROM reversal r
                              CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id
                                                                            AND organization_id = r.organization_id
                                                  LIMIT 1) b

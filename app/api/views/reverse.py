@@ -15,6 +15,7 @@ from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError
+from app.ledger.archived import Archived
 from app.metrics.record import current_record
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
@@ -33,7 +34,7 @@ _RETRY_AFTER_S = 1
 
 # What a worker may refuse a reversal for, by the code that it writes.
 _REFUSALS: dict[str | None, type[PointsError]] = {
-    refusal.code: refusal for refusal in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge)
+    refusal.code: refusal for refusal in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge, Archived)
 }
 
 _log = logs.logger()
@@ -101,7 +102,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
 
     Raises:
         ReversalLost: it is not there, or a failover gave its id to another reversal.
-        OrganizationDisabled, BatchNotIssued, BalanceTooLarge: the worker has refused it under the row lock.
+        OrganizationDisabled, BatchNotIssued, BalanceTooLarge, Archived: the worker has refused it under the row lock.
     """
     found = _committed(who, accepted.reversal_id)
     if found is None or found[0].created_at != accepted.created_at:

@@ -1,0 +1,207 @@
+"""A run of the archive: each range that may go is closed, written, compared, dropped; what was interrupted goes on.
+
+Each step is committed by itself, and a run begins with what the last one had left. A row is in the database until its
+file was read back and compared, and the file is proven once more right before the partition is dropped.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from app.archive import closing, dropping, ranges, writing
+from app.archive.ranges import Range
+from app.archive.waiting import has_all_ended
+from app.errors import Refused
+from app.postgres import partitions
+from app.postgres.connections import engine
+from app.postgres.database import is_away, is_lost, transaction
+from app.postgres.locks import Kind, number
+from app.settings import settings
+from app.values.numbers import counted
+
+# What began before is waited for so long; after that, the next run goes on.
+_PATIENCE_S = 30.0
+
+_STILL_RUNS = "something that began before still runs; the next run goes on"
+
+
+class ArchiveRuns(Refused):
+    code = "archive_runs"
+    says = "Another process archives now. Nothing was done: let it end."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moved:
+    """A range of batch ids that is in the archive now, with the name that its files begin with."""
+
+    first_batch_id: int
+    last_batch_id: int
+    transactions: int
+    file: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waits:
+    """A full range that is not in the archive yet, and why."""
+
+    first_batch_id: int
+    last_batch_id: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Archiving:
+    """What a run has moved into the archive, and what waits."""
+
+    archived: list[Moved] = field(default_factory=list)
+    waiting: list[Waits] = field(default_factory=list)
+
+
+def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -> Archiving:
+    """Move every range that may go into the archive; `tell` hears of each.
+
+    Args:
+        before: what is moved was issued before this moment.
+        directory: where the files are put.
+
+    Raises:
+        ArchiveRuns: another process does this now.
+        Refused: the files cannot be written, or do not hold what they should; or the connection leads to a pooler.
+    """
+    done = Archiving()
+    with _alone():
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            for first, end in _to_look_at():
+                reason = _move(first, end, before, directory)
+                if reason is None:
+                    done.archived.append(_moved(first))
+                    tell(f"Archived the batches {first} to {end - 1}: {_transactions(done.archived[-1])}.")
+                else:
+                    done.waiting.append(Waits(first_batch_id=first, last_batch_id=end - 1, reason=reason))
+                    tell(f"The batches {first} to {end - 1} wait: {reason}.")
+        except OSError as error:
+            raise Refused(f"The archive cannot be written: {error.strerror or error}. Nothing was lost.") from None
+    return done
+
+
+def _transactions(moved: Moved) -> str:
+    return counted(moved.transactions, "transaction")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Hold the lock of the archive, by a session.
+
+    Raises:
+        ArchiveRuns: another process holds it.
+        Refused: through a pooler the lock would stay with a connection that others get.
+    """
+    if settings().database_pooler:
+        raise Refused(
+            "The archive does not work through a pooler. Give `points archive` the address of PostgreSQL itself in"
+            " DATABASE_URL, and POINTS_DATABASE_POOLER=false."
+        )
+    lock = {"lock": number(Kind.ARCHIVE)}
+    with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), lock).scalar_one():
+            raise ArchiveRuns
+        try:
+            yield
+        finally:
+            connection.invalidate()  # With its session, the lock goes.
+
+
+def _to_look_at() -> list[tuple[int, int]]:
+    """Return the full partitions, and what was begun, in order."""
+    with transaction() as connection:
+        full_to = partitions.look(connection).newest_first
+        known = {one.first: one for one in ranges.closed(connection)}
+        found = {one.first: one.end for one in partitions.attached(connection) if one.end <= full_to}
+    found |= {first: one.end for first, one in known.items()}
+    return sorted((first, end) for first, end in found.items() if first not in known or not known[first].is_emptied)
+
+
+def _moved(first: int) -> Moved:
+    with transaction() as connection:
+        one = ranges.get(connection, first)
+    assert one.transactions is not None and one.file is not None, "it was compared"  # noqa: PT018
+    return Moved(first_batch_id=first, last_batch_id=one.end - 1, transactions=one.transactions, file=one.file)
+
+
+def _move(first: int, end: int, before: datetime, directory: Path) -> str | None:
+    """Take a range through the steps that are left, and return why it waits; None once it is in the archive."""
+    with transaction() as connection:
+        known = {one.first: one for one in ranges.closed(connection)}.get(first)
+    if known is None or known.sha256 is None:
+        reason = _close(first, end, before, is_closed=known is not None)
+        if reason is not None:
+            return reason
+        with transaction() as connection:
+            known = ranges.get(connection, first)
+    while not known.is_archived:
+        known = _archive(known, directory)
+    return _leave(known, directory)
+
+
+def _close(first: int, end: int, before: datetime, *, is_closed: bool) -> str | None:
+    """Close a range, and look again once nobody works who did not see that. Return why it must wait."""
+    if not is_closed:
+        with transaction() as connection:
+            reason = ranges.why_not(connection, first, end, before=before)
+            if reason is not None:
+                return reason
+            ranges.close(connection, first, end)
+    if not has_all_ended(patience_s=_PATIENCE_S):
+        return _STILL_RUNS
+    with transaction() as connection:
+        reason = ranges.why_not(connection, first, end, before=before)
+        if reason is not None:
+            ranges.reopen(connection, first)
+    return reason
+
+
+def _archive(known: Range, directory: Path) -> Range:
+    """Write the files of a closed range, unless they are there; then only the archive is asked for its batches."""
+    if known.sha256 is None:
+        known = writing.write_and_compare(known, directory)
+    is_whole = writing.are_whole(known, directory)
+    with transaction() as connection:
+        if is_whole:
+            ranges.note_archived(connection, known.first)
+        else:
+            _forget_files(connection, known.first)
+        return ranges.get(connection, known.first)
+
+
+def _forget_files(connection: Connection, first: int) -> None:
+    """Have the files of a range written again."""
+    closing.forget_sums(connection, first)
+    ranges.note_files_lost(connection, first)
+
+
+def _leave(known: Range, directory: Path) -> str | None:
+    """Drop the rows of an archived range, once nobody reads them; then the recipients of its batches."""
+    with transaction() as connection:
+        is_there = dropping.is_there(connection, known.first)
+    if is_there:
+        if not has_all_ended(patience_s=_PATIENCE_S):
+            return _STILL_RUNS
+        if not writing.are_whole(known, directory):
+            with transaction() as connection:
+                dropping.attach_again(connection, known)
+                _forget_files(connection, known.first)
+            return f"its files are no longer whole in {directory}; they are written again by the next run"
+        try:
+            dropping.drop(known.first)
+        except DBAPIError as error:
+            if is_lost(error) or not is_away(error):
+                raise
+            return _STILL_RUNS
+    dropping.empty_batches(known)
+    return None
