@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches import archived
+from app.batches.read import BatchRow
+
 
 class Sum(NamedTuple):
     """A number of transactions, and their points."""
@@ -64,6 +67,22 @@ class StateCounts(NamedTuple):
 
     credited: int = 0
     reversed: int = 0
+
+
+def states_of(connection: Connection, rows: Sequence[BatchRow], *, organization_id: int) -> dict[int, StateCounts]:
+    """Return how many transactions of each batch of a list are in these states; a batch without any may be missing.
+
+    Of a batch in the archive nothing is held: what was debited and not taken back whole is credited.
+    """
+    gone = {row.id: row.debited_count or 0 for row in rows if row.archived_at is not None}
+    here = [row.id for row in rows if row.debited_count and row.id not in gone]
+    states = count_states(connection, here, organization_id=organization_id)
+    if gone:
+        whole = archived.count_reversed(connection, gone, organization_id=organization_id)
+        for batch_id, debited in gone.items():
+            taken_back = whole.get(batch_id, 0)
+            states[batch_id] = StateCounts(credited=debited - taken_back, reversed=taken_back)
+    return states
 
 
 def count_states(connection: Connection, batch_ids: Sequence[int], *, organization_id: int) -> dict[int, StateCounts]:

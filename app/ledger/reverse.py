@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.archived import Archived
 from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.ledger.archived import Archived
@@ -50,6 +51,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "organization_id": organization_id,
         "disabled": OrganizationDisabled.code,
         "not_issued": BatchNotIssued.code,
+        "archived": Archived.code,
         "too_large": BalanceTooLarge.code,
         "archived": Archived.code,
     }

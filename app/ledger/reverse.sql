@@ -23,6 +23,7 @@ WITH reversal AS MATERIALIZED (
            coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing
     FROM (SELECT *, bool_or(code IS NOT NULL) OVER () AS is_short FROM decided) d CROSS JOIN reversal r
 ), refusal AS MATERIALIZED (
+    -- Nothing moves any more in a range that goes into the archive, and a range may close after a reversal was accepted.
     -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
                 WHEN EXISTS (SELECT FROM reversal r
@@ -35,6 +36,11 @@ WITH reversal AS MATERIALIZED (
                                                                            AND organization_id = r.organization_id
                                                  LIMIT 1) b
                              WHERE b.status <> 'issued') THEN CAST(:not_issued AS text)
+                WHEN EXISTS (SELECT FROM reversal r
+                             CROSS JOIN LATERAL unnest(reversal_batches(r.batch_id, r.transaction_ids)) AS its (batch_id)
+                             JOIN archived_ranges c
+                               ON its.batch_id >= c.first_batch_id AND its.batch_id < c.end_batch_id)
+                    THEN CAST(:archived AS text)
                 WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
     FROM organization o CROSS JOIN total t
 ), taken AS MATERIALIZED (

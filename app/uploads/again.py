@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from app.batches import archived
 from app.batches import read as batches
 from app.batches.read import ISSUED, BatchRow
 from app.errors import Refused
@@ -42,9 +43,12 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
     """Return the recipients that the balance did not pay, of one or several batches, as a new list.
 
     Raises:
+        Archived: one of the batches is in the archive.
         Refused: there are none.
     """
     items, batch_ids = [], []
+    for batch in batch_rows:
+        archived.require_readable(connection, [batch.id], organization_id=batch.organization_id, sandbox=batch.sandbox)
     for batch in batch_rows:
         if batch.status != ISSUED or batch.debited_count == batch.recipient_count:
             continue

@@ -11,6 +11,7 @@ from typing import Self
 from sqlalchemy import Connection, text
 
 from app.errors import PointsError
+from app.values.ids import POSITIONS, batch_and_position
 
 
 class Archived(PointsError):
@@ -60,6 +61,64 @@ def require_open(connection: Connection, batch_ids: Iterable[int], *, organizati
         raise Archived.since(row.id, row.archived_at)
     if row is not None:
         raise Archived.closing(row.id, row.closing_at)
+
+
+def among(connection: Connection, transaction_ids: Iterable[int], *, organization_id: int, sandbox: bool) -> set[int]:
+    """Return those of some ids that are transactions of the archive."""
+    parameters = {"ids": list(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
+    return set(connection.execute(_AMONG, parameters).scalars())
+
+
+def require_transaction(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> None:
+    """Tell of a transaction that is not here whether it is in the archive.
+
+    Raises:
+        Archived: it is.
+    """
+    if among(connection, [transaction_id], organization_id=organization_id, sandbox=sandbox):
+        batch_id, _ = batch_and_position(transaction_id)
+        require_readable(connection, [batch_id], organization_id=organization_id, sandbox=sandbox)
+
+
+# Of a batch of the archive, the count of its recipients tells which positions it had.
+_AMONG = text(f"""
+    SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
+    CROSS JOIN LATERAL (SELECT recipient_count FROM batches
+                        WHERE batches.id = asked.id / {POSITIONS} AND organization_id = :organization_id
+                          AND sandbox = :sandbox AND status = 'issued' LIMIT 1) b
+    WHERE asked.id % {POSITIONS} < b.recipient_count
+      AND asked.id / {POSITIONS} <@ (SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)), '{{}}')
+                                     FROM archived_ranges WHERE archived_at IS NOT NULL)
+""")
+
+
+def count_reversed(connection: Connection, batch_ids: Iterable[int], *, organization_id: int) -> dict[int, int]:
+    """Return how many transactions of each batch of the archive were taken back whole; a batch without any is missing.
+
+    The transactions are gone, but what was taken from each is here, and so are the amounts.
+    """
+    parameters = {"batch_ids": list(batch_ids), "organization_id": organization_id}
+    rows = connection.execute(_COUNT_REVERSED, parameters)
+    return {batch_id: count for batch_id, count in rows}  # noqa: C416  # The rows have no type to be a dict of.
+
+
+_COUNT_REVERSED = text("""
+    SELECT b.id, count(*)
+    FROM unnest(CAST(:batch_ids AS bigint[])) AS asked (id)
+    CROSS JOIN LATERAL (SELECT id, amount, running_totals FROM batches
+                        WHERE batches.id = asked.id AND organization_id = :organization_id LIMIT 1) b
+    CROSS JOIN LATERAL (
+        SELECT e.transaction_position + 1 AS place, sum(e.reversed) AS reversed
+        FROM reversals r
+        CROSS JOIN LATERAL (SELECT transaction_position, reversed FROM reversal_entries
+                            WHERE reversal_id = r.id AND organization_id = :organization_id AND batch_id = b.id
+                            OFFSET 0) e
+        WHERE reversal_batches(r.batch_id, r.transaction_ids) @> ARRAY[b.id] AND r.organization_id = :organization_id
+        GROUP BY e.transaction_position
+    ) t
+    WHERE t.reversed = coalesce(b.amount, b.running_totals[t.place] - coalesce(b.running_totals[t.place - 1], 0))
+    GROUP BY b.id
+""")
 
 
 def _asked(batch_ids: Iterable[int], organization_id: int, sandbox: bool) -> dict[str, object]:
