@@ -1,6 +1,6 @@
 """The audit rules about what went into the archive, in the form of `app.audit.rules`."""
 
-from app.ledger.archived import SUMS
+from app.batches.archived import SUMS
 from app.values.ids import POSITIONS
 
 _NAMED = "format('batches %s to %s', r.first_batch_id, r.end_batch_id - 1) AS subject"

@@ -1,6 +1,6 @@
 """The audit rules about the entries of users, in the form of `app.audit.rules`."""
 
-from app.ledger.archived import is_here
+from app.batches.archived import is_here
 from app.values.ids import POSITIONS
 
 ENTRY_RULES = {

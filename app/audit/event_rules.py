@@ -2,7 +2,7 @@
 
 from app.events.log import PLATFORM
 from app.events.sequencer import DIGESTED
-from app.ledger.archived import CLAIMS, is_here
+from app.batches.archived import CLAIMS, is_here
 from app.postgres.digests import digest
 
 # The events of batches and reversals, numbered or not; then those that hold their data.

@@ -1,6 +1,6 @@
 """The audit rules about points held until a time, in the form of `app.audit.rules`."""
 
-from app.ledger.archived import is_here
+from app.batches.archived import is_here
 from app.values.ids import POSITIONS
 
 _TRANSACTION = f"format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject"

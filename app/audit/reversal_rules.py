@@ -1,6 +1,6 @@
 """The audit rules about reversals, in the form of `app.audit.rules`."""
 
-from app.ledger.archived import is_archived, is_here
+from app.batches.archived import is_archived, is_here
 from app.values.ids import POSITIONS
 
 REVERSAL_RULES = {

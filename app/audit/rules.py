@@ -10,7 +10,7 @@ from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
 from app.audit.statement_rules import STATEMENT_RULES
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
-from app.ledger.archived import SUMS, is_here
+from app.batches.archived import SUMS, is_here
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are

@@ -8,7 +8,6 @@ from sqlalchemy import Connection, text
 from app.batches.archived import Archived
 from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
-from app.ledger.archived import Archived
 from app.ledger.held import take_off_list
 from app.ledger.holders import exclude_claims
 from app.ledger.issue import own_and_lock
@@ -53,7 +52,6 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "not_issued": BatchNotIssued.code,
         "archived": Archived.code,
         "too_large": BalanceTooLarge.code,
-        "archived": Archived.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH
     return list(map(Taken._make, connection.execute(statement, parameters)))

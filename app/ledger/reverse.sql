@@ -36,11 +36,6 @@ WITH reversal AS MATERIALIZED (
                                                                            AND organization_id = r.organization_id
                                                  LIMIT 1) b
                              WHERE b.status <> 'issued') THEN CAST(:not_issued AS text)
-                WHEN EXISTS (SELECT FROM reversal r
-                             CROSS JOIN LATERAL unnest(reversal_batches(r.batch_id, r.transaction_ids)) AS its (batch_id)
-                             JOIN archived_ranges c
-                               ON its.batch_id >= c.first_batch_id AND its.batch_id < c.end_batch_id)
-                    THEN CAST(:archived AS text)
                 WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
     FROM organization o CROSS JOIN total t
 ), taken AS MATERIALIZED (

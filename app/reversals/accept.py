@@ -64,7 +64,6 @@ def accept(
         BatchScheduled, BatchAwaitsApproval: it is not queued yet, so there is nothing to wait for.
         BatchNotIssued: it was cancelled, refused or rejected, so there is nothing to take back.
         OrganizationDisabled: a suspended organization may take points back, a disabled one may not.
-        Archived: some of it is in the archive, or on its way.
     """
     scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
     new = scope | {
@@ -86,7 +85,6 @@ def accept(
         if who.organization.is_disabled:
             raise OrganizationDisabled
         batch_status = require_batch(connection, who, request)
-        require_open(connection, request.batch_ids, organization_id=who.organization.id, sandbox=who.sandbox)
         if batch_status == SCHEDULED:
             raise BatchScheduled
         if batch_status == AWAITING_APPROVAL:

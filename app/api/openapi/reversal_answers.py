@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel
 
 from app.api.openapi.answer_values import Additions, Cursor, Id, Points, Time, says, says_one_of
-from app.ledger.archived import Archived
+from app.batches.archived import Archived
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.reversals.read import QUEUED, STATUSES
 
