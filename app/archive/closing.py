@@ -49,7 +49,7 @@ def sums_of_modes(connection: Connection, first: int) -> list[dict[str, Any]]:
 
     Points are text: no number of JSON may be as large as they may become.
     """
-    return [dict(row._mapping) for row in connection.execute(_OF_MODES, {"first": first})]
+    return [row._asdict() for row in connection.execute(_OF_MODES, {"first": first})]
 
 
 _OF_MODES = text("""

@@ -83,7 +83,9 @@ def read(connection: Connection, source: Source, first: int, end: int) -> Iterat
     rows: list[bytes] = []
     size = 0
     bounds = {"first": first, "end": end}
-    for row in copied(connection, f"SELECT {columns} FROM {source.rows}", f"FORMAT csv, FORCE_QUOTE ({quoted})", bounds):
+    for row in copied(
+        connection, f"SELECT {columns} FROM {source.rows}", f"FORMAT csv, FORCE_QUOTE ({quoted})", bounds
+    ):
         rows.append(row)
         size += len(row)
         if size >= _PIECE_BYTES:

@@ -97,16 +97,15 @@ _QUICK = text(f"""
 _BATCHES = text(f"""
     SELECT CASE
         WHEN bool_or(b.status IN {NOT_FINAL})
-            THEN format('batch %s is %s', min(b.id) FILTER (WHERE b.status IN {NOT_FINAL}),
-                        replace((array_agg(b.status ORDER BY b.id) FILTER (WHERE b.status IN {NOT_FINAL}))[1], '_', ' '))
-        WHEN bool_or({_OVER_AT} >= :before)
-            THEN format('batch %s is not older than that day', min(b.id) FILTER (WHERE {_OVER_AT} >= :before))
+            THEN format('batch %s is not over', min(b.id) FILTER (WHERE b.status IN {NOT_FINAL}))
+        WHEN bool_or(b.over_at >= :before)
+            THEN format('batch %s is not older than that day', min(b.id) FILTER (WHERE b.over_at >= :before))
         WHEN count(b.idempotency_key) > 0
             THEN format('batch %s still answers to its idempotency key',
                         min(b.id) FILTER (WHERE b.idempotency_key IS NOT NULL))
         WHEN bool_or(b.issued_at >= CASE WHEN b.sandbox THEN o.sandbox_counted_until ELSE o.counted_until END)
             THEN 'its days are not closed yet' END
-    FROM (SELECT id, organization_id, sandbox, status, idempotency_key, created_at, issued_at, cancelled_at, rejected_at
+    FROM (SELECT id, organization_id, sandbox, status, idempotency_key, issued_at, {_OVER_AT} AS over_at
           FROM batches WHERE id >= :first AND id < :end) b
     LEFT JOIN organizations o ON o.id = b.organization_id
 """)

@@ -4,35 +4,27 @@ Each step is committed by itself, and a run begins with what the last one had le
 file was read back and compared, and the file is proven once more right before the partition is dropped.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app.archive import closing, dropping, ranges, writing
+from app.archive.alone import alone
 from app.archive.ranges import Range
 from app.archive.waiting import has_all_ended
 from app.errors import Refused
 from app.postgres import partitions
-from app.postgres.connections import engine
 from app.postgres.database import is_away, is_lost, transaction
-from app.postgres.locks import Kind, number
-from app.settings import settings
 from app.values.numbers import counted
 
 # What began before is waited for so long; after that, the next run goes on.
 _PATIENCE_S = 30.0
 
 _STILL_RUNS = "something that began before still runs; the next run goes on"
-
-
-class ArchiveRuns(Refused):
-    code = "archive_runs"
-    says = "Another process archives now. Nothing was done: let it end."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,47 +66,23 @@ def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -
         Refused: the files cannot be written, or do not hold what they should; or the connection leads to a pooler.
     """
     done = Archiving()
-    with _alone():
+    with alone():
         try:
             directory.mkdir(parents=True, exist_ok=True)
             for first, end in _to_look_at():
                 reason = _move(first, end, before, directory)
                 if reason is None:
                     done.archived.append(_moved(first))
-                    tell(f"Archived the batches {first} to {end - 1}: {_transactions(done.archived[-1])}.")
+                    rows = counted(done.archived[-1].transactions, "transaction")
+                    tell(f"Archived the range of batches {first} to {end - 1}: {rows}.")
                 else:
                     done.waiting.append(Waits(first_batch_id=first, last_batch_id=end - 1, reason=reason))
-                    tell(f"The batches {first} to {end - 1} wait: {reason}.")
+                    tell(f"The range of batches {first} to {end - 1} waits: {reason}.")
+                if reason == _STILL_RUNS:  # The others would wait for the same.
+                    break
         except OSError as error:
             raise Refused(f"The archive cannot be written: {error.strerror or error}. Nothing was lost.") from None
     return done
-
-
-def _transactions(moved: Moved) -> str:
-    return counted(moved.transactions, "transaction")
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the lock of the archive, by a session.
-
-    Raises:
-        ArchiveRuns: another process holds it.
-        Refused: through a pooler the lock would stay with a connection that others get.
-    """
-    if settings().database_pooler:
-        raise Refused(
-            "The archive does not work through a pooler. Give `points archive` the address of PostgreSQL itself in"
-            " DATABASE_URL, and POINTS_DATABASE_POOLER=false."
-        )
-    lock = {"lock": number(Kind.ARCHIVE)}
-    with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        if not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), lock).scalar_one():
-            raise ArchiveRuns
-        try:
-            yield
-        finally:
-            connection.invalidate()  # With its session, the lock goes.
 
 
 def _to_look_at() -> list[tuple[int, int]]:

@@ -62,22 +62,21 @@ def _compare(connection: Connection, closed: Range, directory: Path, sources: tu
         if digest is None or not _is_in(connection, closed, source, path):
             return False
         digests.append(digest)
+    rows = files.rows_in(_paths(closed, directory)[0])
+    if not ranges.note_compared(connection, closed, rows=rows, digests=(digests[0], digests[1])):
+        return False
     closing.write_sums(connection, closed)
     sums = closing.sums_of_modes(connection, closed.first)
-    rows = files.rows_in(_paths(closed, directory)[0])
-    if rows != sum(one["transactions"] for one in sums):
-        return False
-    manifest = _manifest(connection, closed, directory, digests) | {"sums": sums}
-    files.write_manifest(directory, closed.name, manifest)
-    if not ranges.note_compared(connection, closed, rows=rows, digests=(digests[0], digests[1])):
-        connection.rollback()
-        return False
+    assert rows == sum(one["transactions"] for one in sums), "the files have each row, and so have the sums"
+    files.write_manifest(directory, closed.name, _manifest(connection, closed, directory, digests) | {"sums": sums})
     return True
 
 
 def _is_in(connection: Connection, closed: Range, source: Source, path: Path) -> bool:
     """Tell whether a file, read back from the disk, has each row of the database as it is now."""
-    return files.csv_digest(source, path) == columns.digest_of(columns.read(connection, source, closed.first, closed.end))
+    return files.csv_digest(source, path) == columns.digest_of(
+        columns.read(connection, source, closed.first, closed.end)
+    )
 
 
 def _manifest(connection: Connection, closed: Range, directory: Path, digests: list[bytes]) -> dict[str, Any]:

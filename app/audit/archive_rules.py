@@ -34,8 +34,9 @@ ARCHIVE_RULES = {
                ON s.first_batch_id = r.first_batch_id
         WHERE r.archived_at IS NOT NULL AND r.transactions <> coalesce(s.transactions, 0)
         UNION ALL
-        SELECT format('batch %s', b.id), format('archived at %s, its range %s', coalesce(b.archived_at::text, 'no time'),
-                                                coalesce(r.emptied_at::text, 'not emptied'))
+        SELECT format('batch %s', b.id),
+               format('archived at %s, its range %s', coalesce(b.archived_at::text, 'no time'),
+                      CASE WHEN r.emptied_at IS NULL THEN 'not emptied' ELSE 'emptied' END)
         FROM batches b
         LEFT JOIN archived_ranges r ON b.id >= r.first_batch_id AND b.id < r.end_batch_id
         WHERE CASE WHEN b.archived_at IS NOT NULL THEN b.archived_at IS DISTINCT FROM r.archived_at

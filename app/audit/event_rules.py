@@ -1,8 +1,8 @@
 """The audit rules about the event log, in the form of `app.audit.rules`."""
 
+from app.batches.archived import CLAIMS, is_here
 from app.events.log import PLATFORM
 from app.events.sequencer import DIGESTED
-from app.batches.archived import CLAIMS, is_here
 from app.postgres.digests import digest
 
 # The events of batches and reversals, numbered or not; then those that hold their data.

@@ -29,7 +29,8 @@ RETURN_RULES = {
                format('returned at %s, held until %s, entries of returns: %s of %s points', t.returned_at, t.held_until,
                       coalesce(e.count, 0), coalesce(e.points, 0)) AS seen
         FROM (SELECT t.batch_id, t.position, t.returned_at, t.credited, t.points_left, {_END} AS held_until
-              FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.returned_at IS NOT NULL AND {is_here("t.batch_id")}) t
+              FROM transactions t JOIN batches b ON b.id = t.batch_id
+              WHERE t.returned_at IS NOT NULL AND {is_here("t.batch_id")}) t
         FULL JOIN (SELECT e.batch_id, e.transaction_position AS position, count(*), sum(e.reversed) AS points,
                           max(r.done_at) AS done_at, bool_and(e.batch_id = r.batch_id AND e.reversed > 0) AS is_right
                    FROM reversals r JOIN reversal_entries e ON e.reversal_id = r.id

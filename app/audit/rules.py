@@ -9,8 +9,8 @@ from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
 from app.audit.statement_rules import STATEMENT_RULES
-from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.batches.archived import SUMS, is_here
+from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -158,7 +158,8 @@ RULES = (
         CROSS JOIN LATERAL (
             SELECT coalesce(b.amount::numeric * more.count, b.running_totals[more.count]) - b.debited_amount AS points
         ) n
-        WHERE b.status = 'issued' AND {is_here("b.id")} AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
+        WHERE b.status = 'issued' AND {is_here("b.id")}
+          AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
           AND (NOT b.sandbox OR b.api_key_id IS NULL
                OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
                   <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
