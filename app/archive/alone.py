@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app.errors import Refused
 from app.postgres.connections import engine
@@ -19,8 +19,10 @@ class ArchiveRuns(Refused):
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Hold the lock of the archive, by a session.
+def alone() -> Iterator[Connection]:
+    """Hold the lock of the archive by a session, and yield its connection, which commits after each statement.
+
+    What PostgreSQL goes on with when this process is killed belongs on it: so long the lock is held.
 
     Raises:
         ArchiveRuns: another process holds it.
@@ -36,6 +38,6 @@ def alone() -> Iterator[None]:
         if not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), lock).scalar_one():
             raise ArchiveRuns
         try:
-            yield
+            yield connection
         finally:
             connection.invalidate()  # With its session, the lock goes.

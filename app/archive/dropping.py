@@ -6,7 +6,7 @@ from app.archive import ranges
 from app.archive.ranges import Range
 from app.postgres import partitions
 from app.postgres.connections import disable_timeouts
-from app.postgres.database import single_statement, transaction
+from app.postgres.database import transaction
 
 # How many batches one transaction takes the recipients off.
 _STEP = 2_000
@@ -21,20 +21,22 @@ def is_there(connection: Connection, first: int) -> bool:
 _IS_THERE = text("SELECT to_regclass(:name) IS NOT NULL")
 
 
-def drop(first: int) -> None:
-    """Detach and drop a partition, or go on where that was interrupted.
+def detach(alone: Connection, first: int) -> None:
+    """Detach a partition, or go on where that was interrupted.
 
     It is detached while others read and write the table: who uses it is waited for, and nobody waits. So it takes
     several transactions. In between, the range is archived already, and no statement asks the partition.
     """
-    table = partitions.name(first)
-    with single_statement() as connection:
-        disable_timeouts(connection)
-        attached = {one.first: one.is_pending for one in partitions.attached(connection)}
-        if first in attached:
-            how = "FINALIZE" if attached[first] else "CONCURRENTLY"
-            connection.exec_driver_sql(f"ALTER TABLE transactions DETACH PARTITION {table} {how}")
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
+    disable_timeouts(alone)
+    attached = {one.first: one.is_pending for one in partitions.attached(alone)}
+    if first in attached:
+        how = "FINALIZE" if attached[first] else "CONCURRENTLY"
+        alone.exec_driver_sql(f"ALTER TABLE transactions DETACH PARTITION {partitions.name(first)} {how}")
+
+
+def drop(alone: Connection, first: int) -> None:
+    """Drop a partition that is detached."""
+    alone.exec_driver_sql(f"DROP TABLE IF EXISTS {partitions.name(first)}")
 
 
 def attach_again(connection: Connection, closed: Range) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from app.archive import closing, dropping, ranges, writing
 from app.archive.alone import alone
 from app.archive.ranges import Range
-from app.archive.waiting import has_all_ended
+from app.archive.waiting import has_all_ended, without_limit
 from app.errors import Refused
 from app.postgres import partitions
 from app.postgres.database import is_away, is_lost, transaction
@@ -54,6 +55,14 @@ class Archiving:
     waiting: list[Waits] = field(default_factory=list)
 
 
+class _Work(NamedTuple):
+    """What is to be archived and where to, and the connection that holds the lock of the archive."""
+
+    before: datetime
+    directory: Path
+    alone: Connection
+
+
 def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -> Archiving:
     """Move every range that may go into the archive; `tell` hears of each.
 
@@ -66,11 +75,11 @@ def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -
         Refused: the files cannot be written, or do not hold what they should; or the connection leads to a pooler.
     """
     done = Archiving()
-    with alone():
+    with alone() as connection:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             for first, end in _to_look_at():
-                reason = _move(first, end, before, directory)
+                reason = _move(first, end, _Work(before, directory, connection))
                 if reason is None:
                     done.archived.append(_moved(first))
                     rows = counted(done.archived[-1].transactions, "transaction")
@@ -102,25 +111,26 @@ def _moved(first: int) -> Moved:
     return Moved(first_batch_id=first, last_batch_id=one.end - 1, transactions=one.transactions, file=one.file)
 
 
-def _move(first: int, end: int, before: datetime, directory: Path) -> str | None:
+def _move(first: int, end: int, work: _Work) -> str | None:
     """Take a range through the steps that are left, and return why it waits; None once it is in the archive."""
     with transaction() as connection:
         known = {one.first: one for one in ranges.closed(connection)}.get(first)
     if known is None or known.sha256 is None:
-        reason = _close(first, end, before, is_closed=known is not None)
+        reason = _close(first, end, work.before, is_closed=known is not None)
         if reason is not None:
             return reason
         with transaction() as connection:
             known = ranges.get(connection, first)
     while not known.is_archived:
-        known = _archive(known, directory)
-    return _leave(known, directory)
+        known = _archive(known, work.directory)
+    return _leave(known, work)
 
 
 def _close(first: int, end: int, before: datetime, *, is_closed: bool) -> str | None:
     """Close a range, and look again once nobody works who did not see that. Return why it must wait."""
     if not is_closed:
         with transaction() as connection:
+            without_limit(connection)
             reason = ranges.why_not(connection, first, end, before=before)
             if reason is not None:
                 return reason
@@ -128,6 +138,7 @@ def _close(first: int, end: int, before: datetime, *, is_closed: bool) -> str | 
     if not has_all_ended(patience_s=_PATIENCE_S):
         return _STILL_RUNS
     with transaction() as connection:
+        without_limit(connection)
         reason = ranges.why_not(connection, first, end, before=before)
         if reason is not None:
             ranges.reopen(connection, first)
@@ -153,20 +164,21 @@ def _forget_files(connection: Connection, first: int) -> None:
     ranges.note_files_lost(connection, first)
 
 
-def _leave(known: Range, directory: Path) -> str | None:
+def _leave(known: Range, work: _Work) -> str | None:
     """Drop the rows of an archived range, once nobody reads them; then the recipients of its batches."""
     with transaction() as connection:
         is_there = dropping.is_there(connection, known.first)
     if is_there:
         if not has_all_ended(patience_s=_PATIENCE_S):
             return _STILL_RUNS
-        if not writing.are_whole(known, directory):
+        if not writing.are_whole(known, work.directory):
             with transaction() as connection:
                 dropping.attach_again(connection, known)
                 _forget_files(connection, known.first)
-            return f"its files are no longer whole in {directory}; they are written again by the next run"
+            return f"its files are no longer whole in {work.directory}; they are written again by the next run"
         try:
-            dropping.drop(known.first)
+            dropping.detach(work.alone, known.first)
+            dropping.drop(work.alone, known.first)
         except DBAPIError as error:
             if is_lost(error) or not is_away(error):
                 raise

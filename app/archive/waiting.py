@@ -1,9 +1,10 @@
-"""Waiting for all transactions that run now: they may not have seen what was committed just before."""
+"""Waiting for all transactions that run now, which may not have seen what was just committed; and taking long."""
 
 import time
 
 from sqlalchemy import Connection, text
 
+from app.postgres.connections import disable_timeouts
 from app.postgres.database import single_statement
 
 _LOOK_EVERY_S = 0.05
@@ -19,6 +20,13 @@ def has_all_ended(*, patience_s: float) -> bool:
                 return False
             time.sleep(_LOOK_EVERY_S)
     return True
+
+
+def without_limit(connection: Connection) -> None:
+    """Let the statements of a transaction take as long as they need, and read whole tables."""
+    disable_timeouts(connection)
+    connection.execute(text("SET LOCAL statement_timeout = 0"))
+    connection.execute(text("SET LOCAL enable_seqscan = on"))
 
 
 def _running(connection: Connection) -> set[str]:

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, text
 from app.archive import closing, columns, files, ranges
 from app.archive.columns import Source
 from app.archive.ranges import Range
+from app.archive.waiting import without_limit
 from app.errors import Refused
-from app.postgres.connections import disable_timeouts
 from app.postgres.database import transaction
 from app.values.timestamps import timestamp
 
@@ -29,25 +29,19 @@ def write_and_compare(closed: Range, directory: Path) -> Range:
     for _ in range(_TRIES_MAX):
         files.remove_parts(directory, closed.name)
         with transaction() as connection:
-            _without_limit(connection)
+            without_limit(connection)
             closed = ranges.get(connection, closed.first)
             sources = columns.transactions(connection), columns.batches(connection)
             for path, source in zip(_paths(closed, directory), sources, strict=True):
                 files.write(path, source, columns.read(connection, source, closed.first, closed.end))
         with transaction() as connection:
-            _without_limit(connection)
+            without_limit(connection)
             if _compare(connection, closed, directory, sources):
                 return ranges.get(connection, closed.first)
     raise Refused(
         f"The files {closed.name} in {directory} do not hold what the database has, even after {_TRIES_MAX} tries."
         " Nothing was dropped. Look at the disk, then give the command again."
     )
-
-
-def _without_limit(connection: Connection) -> None:
-    disable_timeouts(connection)
-    connection.execute(text("SET LOCAL statement_timeout = 0"))
-    connection.execute(text("SET LOCAL enable_seqscan = on"))
 
 
 def _paths(closed: Range, directory: Path) -> tuple[Path, Path]:

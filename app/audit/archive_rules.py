@@ -1,9 +1,16 @@
 """The audit rules about what went into the archive, in the form of `app.audit.rules`."""
 
-from app.batches.archived import SUMS
+from app.batches.archived import RANGES, SUMS, is_archived
 from app.values.ids import POSITIONS
 
 _NAMED = "format('batches %s to %s', r.first_batch_id, r.end_batch_id - 1) AS subject"
+# Those whose batches have no recipients here any more.
+_EMPTIED = """(SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)), '{}')
+               FROM archived_ranges WHERE emptied_at IS NOT NULL)"""
+# The first ids of all ranges, in order: which range an id of the archive is in is looked up, and not joined.
+_FIRSTS = """(SELECT array_agg(first_batch_id ORDER BY first_batch_id) FROM archived_ranges
+              WHERE archived_at IS NOT NULL)"""
+_OF_ENTRY = f"e.transaction_id / {POSITIONS}"
 
 ARCHIVE_RULES = {
     "the closing sums of archived batches are those of their heads and reversals": f"""
@@ -27,20 +34,18 @@ ARCHIVE_RULES = {
         JOIN archived_ranges r ON r.first_batch_id = coalesce(s.first_batch_id, b.first_batch_id)
         WHERE (s.transactions, s.debited, s.taken_back) IS DISTINCT FROM (b.transactions, b.debited, b.taken_back)
         ORDER BY r.first_batch_id""",
-    "an archived range has as many transactions as its closing sums, and only issued batches are archived": f"""
+    "an archived range has as many transactions as its closing sums, and its issued batches alone are archived": f"""
         SELECT {_NAMED}, format('%s transactions, %s in the sums', r.transactions, coalesce(s.transactions, 0)) AS seen
         FROM archived_ranges r
         LEFT JOIN (SELECT first_batch_id, sum(transactions) AS transactions FROM {SUMS} GROUP BY 1) s
                ON s.first_batch_id = r.first_batch_id
         WHERE r.archived_at IS NOT NULL AND r.transactions <> coalesce(s.transactions, 0)
         UNION ALL
-        SELECT format('batch %s', b.id),
-               format('archived at %s, its range %s', coalesce(b.archived_at::text, 'no time'),
-                      CASE WHEN r.emptied_at IS NULL THEN 'not emptied' ELSE 'emptied' END)
+        SELECT format('batch %s', b.id), format('status %s, archived at %s', b.status,
+                                                coalesce(b.archived_at::text, 'no time'))
         FROM batches b
-        LEFT JOIN archived_ranges r ON b.id >= r.first_batch_id AND b.id < r.end_batch_id
-        WHERE CASE WHEN b.archived_at IS NOT NULL THEN b.archived_at IS DISTINCT FROM r.archived_at
-                   ELSE b.status = 'issued' AND r.emptied_at IS NOT NULL END""",
+        WHERE CASE WHEN b.archived_at IS NULL THEN b.status = 'issued' AND b.id <@ {_EMPTIED}
+                   ELSE NOT b.id <@ {RANGES} END""",
     "the closing sums of a user are its entries of archived batches": f"""
         SELECT format('user %s', coalesce(s.user_id, e.user_id)) AS subject,
                format('batches from %s of organization %s: %s credits, %s taken back; %s and %s in the entries',
@@ -49,13 +54,10 @@ ARCHIVE_RULES = {
                       coalesce(e.taken_back, 0)) AS seen
         FROM (SELECT first_batch_id, organization_id, user_id, credits, taken_back FROM {SUMS}
               WHERE NOT sandbox AND credits > 0) s
-        FULL JOIN (SELECT r.first_batch_id, e.organization_id, e.user_id,
-                          count(*) FILTER (WHERE e.reversal_id IS NULL) AS credits,
+        FULL JOIN (SELECT {_FIRSTS}[width_bucket({_OF_ENTRY}, {_FIRSTS})] AS first_batch_id, e.organization_id,
+                          e.user_id, count(*) FILTER (WHERE e.reversal_id IS NULL) AS credits,
                           coalesce(-sum(e.amount) FILTER (WHERE e.reversal_id IS NOT NULL), 0) AS taken_back
-                   FROM user_entries e
-                   JOIN archived_ranges r ON e.transaction_id / {POSITIONS} >= r.first_batch_id
-                                         AND e.transaction_id / {POSITIONS} < r.end_batch_id
-                   WHERE r.archived_at IS NOT NULL GROUP BY 1, 2, 3) e
+                   FROM user_entries e WHERE {is_archived(_OF_ENTRY)} GROUP BY 1, 2, 3) e
                ON (e.first_batch_id, e.organization_id, e.user_id) = (s.first_batch_id, s.organization_id, s.user_id)
         WHERE (s.credits, s.taken_back) IS DISTINCT FROM (e.credits, e.taken_back)
         ORDER BY 1""",

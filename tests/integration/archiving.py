@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pyarrow.parquet as parquet
+from pyarrow import parquet
 from sqlalchemy import text
 
 from app.batches.read import forget_idempotency_keys
