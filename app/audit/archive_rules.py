@@ -48,17 +48,26 @@ ARCHIVE_RULES = {
                    ELSE NOT b.id <@ {RANGES} END""",
     "the closing sums of a user are its entries of archived batches": f"""
         SELECT format('user %s', coalesce(s.user_id, e.user_id)) AS subject,
-               format('batches from %s of organization %s: %s credits, %s taken back; %s and %s in the entries',
+               format('batches from %s of organization %s: %s credits of %s points, and %s of %s in the entries',
                       coalesce(s.first_batch_id, e.first_batch_id), coalesce(s.organization_id, e.organization_id),
-                      coalesce(s.credits, 0), coalesce(s.taken_back, 0), coalesce(e.credits, 0),
-                      coalesce(e.taken_back, 0)) AS seen
-        FROM (SELECT first_batch_id, organization_id, user_id, credits, taken_back FROM {SUMS}
+                      coalesce(s.credits, 0), coalesce(s.credited, 0), coalesce(e.credits, 0),
+                      coalesce(e.points, 0)) AS seen
+        FROM (SELECT first_batch_id, organization_id, user_id, credits, credited FROM {SUMS}
               WHERE NOT sandbox AND credits > 0) s
         FULL JOIN (SELECT {_FIRSTS}[width_bucket({_OF_ENTRY}, {_FIRSTS})] AS first_batch_id, e.organization_id,
                           e.user_id, count(*) FILTER (WHERE e.reversal_id IS NULL) AS credits,
-                          coalesce(-sum(e.amount) FILTER (WHERE e.reversal_id IS NOT NULL), 0) AS taken_back
-                   FROM user_entries e WHERE {is_archived(_OF_ENTRY)} GROUP BY 1, 2, 3) e
+                          sum(coalesce(e.amount, b.amount, i.points)) AS points
+                   FROM user_entries e
+                   LEFT JOIN batches b ON b.id = {_OF_ENTRY}
+                   LEFT JOIN (SELECT b.id * {POSITIONS} + r.ordinality - 1 AS transaction_id,
+                                     r.total - coalesce(r.total_before, 0) AS points
+                              FROM batches b
+                              CROSS JOIN LATERAL unnest(b.running_totals, 0::bigint || b.running_totals)
+                                                     WITH ORDINALITY AS r (total, total_before, ordinality)
+                              WHERE {is_archived("b.id")} AND b.running_totals IS NOT NULL) i
+                          ON i.transaction_id = e.transaction_id
+                   WHERE {is_archived(_OF_ENTRY)} GROUP BY 1, 2, 3) e
                ON (e.first_batch_id, e.organization_id, e.user_id) = (s.first_batch_id, s.organization_id, s.user_id)
-        WHERE (s.credits, s.taken_back) IS DISTINCT FROM (e.credits, e.taken_back)
+        WHERE (s.credits, s.credited) IS DISTINCT FROM (e.credits, e.points)
         ORDER BY 1""",
 }

@@ -97,3 +97,9 @@ def archived_rows(directory: Path, first: int = 0, end: int = SIZE) -> list[dict
         directory / f"batches-{first}-to-{end - 1}.transactions.parquet"
     ).to_pylist()
     return read
+
+
+def is_in_one_place(directory: Path, was: list[dict[str, Any]], first: int, end: int) -> bool:
+    """Tell whether the rows of a range are whole in the database, or else whole in its file."""
+    here = rows(first, end)
+    return here == was or (not here and archived_rows(directory, first, end) == was)
