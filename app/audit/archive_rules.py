@@ -10,7 +10,7 @@ _EMPTIED = """(SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)
 # The first ids of all ranges, in order: which range an id of the archive is in is looked up, and not joined.
 _FIRSTS = """(SELECT array_agg(first_batch_id ORDER BY first_batch_id) FROM archived_ranges
               WHERE archived_at IS NOT NULL)"""
-_OF_ENTRY = f"e.transaction_id / {POSITIONS}"
+_OF_ENTRY, _PLACE = f"e.transaction_id / {POSITIONS}", f"e.transaction_id % {POSITIONS}"
 
 ARCHIVE_RULES = {
     "the closing sums of archived batches are those of their heads and reversals": f"""
@@ -46,6 +46,7 @@ ARCHIVE_RULES = {
         FROM batches b
         WHERE CASE WHEN b.archived_at IS NULL THEN b.status = 'issued' AND b.id <@ {_EMPTIED}
                    ELSE NOT b.id <@ {RANGES} END""",
+    # Of points that were claimed after some of them were taken back, the entry has what was left.
     "the closing sums of a user are its entries of archived batches": f"""
         SELECT format('user %s', coalesce(s.user_id, e.user_id)) AS subject,
                format('batches from %s of organization %s: %s credits, %s taken back; %s and %s in the entries',
@@ -56,8 +57,15 @@ ARCHIVE_RULES = {
               WHERE NOT sandbox AND credits > 0) s
         FULL JOIN (SELECT {_FIRSTS}[width_bucket({_OF_ENTRY}, {_FIRSTS})] AS first_batch_id, e.organization_id,
                           e.user_id, count(*) FILTER (WHERE e.reversal_id IS NULL) AS credits,
-                          coalesce(-sum(e.amount) FILTER (WHERE e.reversal_id IS NOT NULL), 0) AS taken_back
-                   FROM user_entries e WHERE {is_archived(_OF_ENTRY)} GROUP BY 1, 2, 3) e
+                          coalesce(-sum(e.amount) FILTER (WHERE e.reversal_id IS NOT NULL), 0)
+                          + coalesce(sum(claim.whole - e.amount), 0) AS taken_back
+                   FROM user_entries e
+                   LEFT JOIN LATERAL (SELECT coalesce(amount, running_totals[{_PLACE} + 1]
+                                                      - coalesce(running_totals[{_PLACE}], 0)) AS whole
+                                      FROM batches
+                                      WHERE id = {_OF_ENTRY} AND e.reversal_id IS NULL AND e.amount IS NOT NULL
+                                      LIMIT 1) claim ON true
+                   WHERE {is_archived(_OF_ENTRY)} GROUP BY 1, 2, 3) e
                ON (e.first_batch_id, e.organization_id, e.user_id) = (s.first_batch_id, s.organization_id, s.user_id)
         WHERE (s.credits, s.taken_back) IS DISTINCT FROM (e.credits, e.taken_back)
         ORDER BY 1""",
