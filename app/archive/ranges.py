@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.archive import lately
 from app.postgres import partitions
 from app.values.payloads import NOT_FINAL
 
@@ -75,7 +76,7 @@ def why_not(connection: Connection, first: int, end: int, *, before: datetime) -
         reason: str | None = connection.execute(statement, parameters).scalar()
         if reason is not None:
             return reason
-    return None
+    return lately.why_not(connection, first, end)
 
 
 _IS_IN_RANGE = "batch_id >= :first AND batch_id < :end"

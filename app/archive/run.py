@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from app.archive import closing, dropping, ranges, writing
+from app.archive import closing, dropping, lately, ranges, writing
 from app.archive.alone import alone
 from app.archive.ranges import Range
 from app.archive.waiting import has_all_ended, without_limit
@@ -72,8 +72,10 @@ def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -
 
     Raises:
         ArchiveRuns: another process does this now.
-        Refused: the files cannot be written, or do not hold what they should; or the connection leads to a pooler.
+        Refused: `before` is too late; the files cannot be written, or do not hold what they should; or the connection
+            leads to a pooler.
     """
+    lately.require_past(before)
     done = Archiving()
     with alone() as connection:
         try:

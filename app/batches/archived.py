@@ -63,6 +63,11 @@ def require_open(connection: Connection, batch_ids: Iterable[int], *, organizati
         raise Archived.closing(row.id, row.closing_at)
 
 
+def among_batches(connection: Connection, batch_ids: Iterable[int]) -> set[int]:
+    """Return those of some issued batches that are in the archive."""
+    return set(connection.execute(_AMONG_BATCHES, {"ids": list(batch_ids)}).scalars())
+
+
 def among(connection: Connection, transaction_ids: Iterable[int], *, organization_id: int, sandbox: bool) -> set[int]:
     """Return those of some ids that are transactions of the archive."""
     parameters = {"ids": list(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
@@ -80,6 +85,11 @@ def require_transaction(connection: Connection, transaction_id: int, *, organiza
         require_readable(connection, [batch_id], organization_id=organization_id, sandbox=sandbox)
 
 
+_AMONG_BATCHES = text("""
+    SELECT id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
+    WHERE EXISTS (SELECT FROM archived_ranges
+                  WHERE archived_at IS NOT NULL AND asked.id >= first_batch_id AND asked.id < end_batch_id)
+""")
 # Of a batch of the archive, the count of its recipients tells which positions it had.
 _AMONG = text(f"""
     SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)

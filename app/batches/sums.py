@@ -74,14 +74,15 @@ def states_of(connection: Connection, rows: Sequence[BatchRow], *, organization_
 
     Of a batch in the archive nothing is held: what was debited and not taken back whole is credited.
     """
-    gone = {row.id: row.debited_count or 0 for row in rows if row.archived_at is not None}
-    here = [row.id for row in rows if row.debited_count and row.id not in gone]
-    states = count_states(connection, here, organization_id=organization_id)
+    debited = {row.id: row.debited_count for row in rows if row.debited_count}
+    states = count_states(connection, list(debited), organization_id=organization_id)
+    unseen = debited.keys() - states.keys()  # All of it is held, or it is in the archive.
+    gone = archived.among_batches(connection, unseen) if unseen else set()
     if gone:
         whole = archived.count_reversed(connection, gone, organization_id=organization_id)
-        for batch_id, debited in gone.items():
+        for batch_id in gone:
             taken_back = whole.get(batch_id, 0)
-            states[batch_id] = StateCounts(credited=debited - taken_back, reversed=taken_back)
+            states[batch_id] = StateCounts(credited=debited[batch_id] - taken_back, reversed=taken_back)
     return states
 
 

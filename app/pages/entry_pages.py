@@ -92,9 +92,7 @@ _LINES = f"""
     LEFT JOIN LATERAL (SELECT amount, label, reference FROM transactions
                        WHERE batch_id = e.transaction_id / {POSITIONS} AND position = e.transaction_id % {POSITIONS}
                          AND organization_id = e.organization_id LIMIT 1) t ON true
-    CROSS JOIN LATERAL (SELECT amount, label,
-                               running_totals
-                        FROM batches
+    CROSS JOIN LATERAL (SELECT amount, label, running_totals FROM batches
                         WHERE id = e.transaction_id / {POSITIONS} AND organization_id = e.organization_id LIMIT 1) b
     CROSS JOIN LATERAL (SELECT id, name FROM organizations WHERE id = e.organization_id LIMIT 1) o
     ORDER BY {_NEWEST_FIRST}

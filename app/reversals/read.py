@@ -116,12 +116,12 @@ def entries_of(connection: Connection, reversal_id: int, *, organization_id: int
 # LIMIT 1 makes PostgreSQL find each transaction by its batch and position. Where nearly all batches have one recipient,
 # it would read the whole batch for each.
 _ENTRIES = b"""
-    SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed, e.code,
-           b.sandbox
+    SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed,
+           e.code, b.sandbox
     FROM reversal_entries e
     LEFT JOIN LATERAL (SELECT email, amount FROM transactions
-                        WHERE batch_id = e.batch_id AND position = e.transaction_position
-                          AND organization_id = e.organization_id LIMIT 1) t ON true
+                       WHERE batch_id = e.batch_id AND position = e.transaction_position
+                         AND organization_id = e.organization_id LIMIT 1) t ON true
     JOIN batches b ON b.id = e.batch_id AND b.organization_id = e.organization_id
     WHERE e.reversal_id = %(reversal_id)s AND e.organization_id = %(organization_id)s
     ORDER BY e.position

@@ -46,9 +46,10 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
         Archived: one of the batches is in the archive.
         Refused: there are none.
     """
+    if batch_rows:  # All are of one organization and mode.
+        ids, one = [batch.id for batch in batch_rows], batch_rows[0]
+        archived.require_readable(connection, ids, organization_id=one.organization_id, sandbox=one.sandbox)
     items, batch_ids = [], []
-    for batch in batch_rows:
-        archived.require_readable(connection, [batch.id], organization_id=batch.organization_id, sandbox=batch.sandbox)
     for batch in batch_rows:
         if batch.status != ISSUED or batch.debited_count == batch.recipient_count:
             continue

@@ -9,6 +9,7 @@ from unittest.mock import patch
 from pyarrow import parquet
 from sqlalchemy import text
 
+from app.archive import lately
 from app.batches.read import forget_idempotency_keys
 from app.batches.schedule import cancel
 from app.cli.archive import archive as archive_command
@@ -73,10 +74,11 @@ def close_the_days() -> None:
                     counting.count_step(connection, organization_id, sandbox=sandbox)
 
 
-def archive(directory: Path, *, before: datetime = ALWAYS) -> dict[str, Any]:
-    """Give the command, and return its document."""
+def archive(directory: Path, *, before: datetime = ALWAYS, days: int = -36_500) -> dict[str, Any]:
+    """Give the command, and return its document. What is younger than `days` stays."""
     assert archive_command.callback is not None
-    answer = unwrap(archive_command.callback)(before=before.replace(tzinfo=None), directory=directory)
+    with patch.object(lately, "DAYS", days):
+        answer = unwrap(archive_command.callback)(before=before.replace(tzinfo=None), directory=directory)
     document: dict[str, Any] = answer._document
     return document
 

@@ -94,10 +94,9 @@ def _read_existing(who: Caller, fields: dict[str, Any], limits: Settings) -> Rev
     if not reading.ids:
         return reading.request()
     with single_statement() as connection:
-        scope = {"organization_id": who.organization.id, "sandbox": who.sandbox}
-        absent = reversals.absent(connection, reading.ids, **scope)
+        absent = reversals.absent(connection, reading.ids, organization_id=who.organization.id, sandbox=who.sandbox)
         if absent:  # What is in the archive is no fault of the body: it is refused by itself.
-            absent -= archived.among(connection, absent, **scope)
+            absent -= archived.among(connection, absent, organization_id=who.organization.id, sandbox=who.sandbox)
     return reading.request(absent)
 
 

@@ -25,7 +25,7 @@ def outcome(token: str) -> AnyResponse | str:
             return redirect(url_for("console.check", token=token))
         rows = batches_of(connection, upload)
         sender = names_of(connection, [upload.member_id])[upload.member_id]
-        is_here = all(row.archived_at is None for row in rows)
+        is_here = not archived.among_batches(connection, [row.id for row in rows])
         sums = sums_of(connection, [row.id for row in rows], organization_id=upload.organization_id)
     return render_template(
         "console/outcome.html",
@@ -51,8 +51,8 @@ def outcome_file(token: str, kind: str) -> Response:
     with transaction() as connection:
         upload = get_list(connection, token)
         rows = batches_of(connection, upload)
-        for row in rows:
-            archived.require_readable(connection, [row.id], organization_id=row.organization_id, sandbox=row.sandbox)
+        ids = [row.id for row in rows]
+        archived.require_readable(connection, ids, organization_id=upload.organization_id, sandbox=upload.sandbox)
     if upload.sent_at is None:
         raise NotFound("list", token)
     return outcomes.of_list(upload, rows, kind)
