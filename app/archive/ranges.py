@@ -25,8 +25,13 @@ class Range(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name that its files begin with."""
+        """The name that its first files begin with."""
         return f"batches-{self.first}-to-{self.end - 1}"
+
+    @property
+    def stem(self) -> str:
+        """The name that its files begin with now: another one, once they were written anew for an erased user."""
+        return self.file or self.name
 
 
 _RANGES = """
