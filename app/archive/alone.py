@@ -1,9 +1,10 @@
 """One process archives at a time."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Refused
 from app.postgres.connections import engine
@@ -40,4 +41,6 @@ def alone() -> Iterator[Connection]:
         try:
             yield connection
         finally:
-            connection.invalidate()  # With its session, the lock goes.
+            with suppress(SQLAlchemyError):  # At once; with its session, it goes a moment later.
+                connection.execute(text("SELECT pg_advisory_unlock(:lock)"), lock)
+            connection.invalidate()
