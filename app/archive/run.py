@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from app.archive import closing, dropping, lately, ranges, writing
+from app.archive import closing, dropping, lately, ranges, rewriting, writing
 from app.archive.alone import alone
 from app.archive.ranges import Range
 from app.archive.waiting import has_all_ended, without_limit
@@ -49,9 +49,10 @@ class Waits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Archiving:
-    """What a run has moved into the archive, and what waits."""
+    """What a run has moved into the archive, where it has erased users, and what waits."""
 
     archived: list[Moved] = field(default_factory=list)
+    erased: list[Moved] = field(default_factory=list)
     waiting: list[Waits] = field(default_factory=list)
 
 
@@ -64,7 +65,7 @@ class _Work(NamedTuple):
 
 
 def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -> Archiving:
-    """Move every range that may go into the archive; `tell` hears of each.
+    """Take erased users out of the archive, and move every range that may go into it; `tell` hears of each.
 
     Args:
         before: what is moved was issued before this moment.
@@ -80,6 +81,7 @@ def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -
     with alone() as connection:
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            _erase(directory, done, tell)
             for first, end in _to_look_at():
                 reason = _move(first, end, _Work(before, directory, connection))
                 if reason is None:
@@ -87,13 +89,28 @@ def archive(before: datetime, directory: Path, *, tell: Callable[[str], None]) -
                     rows = counted(done.archived[-1].transactions, "transaction")
                     tell(f"Archived the range of batches {first} to {end - 1}: {rows}.")
                 else:
-                    done.waiting.append(Waits(first_batch_id=first, last_batch_id=end - 1, reason=reason))
-                    tell(f"The range of batches {first} to {end - 1} waits: {reason}.")
+                    _waits(first, end, reason, done, tell)
                 if reason == _STILL_RUNS:  # The others would wait for the same.
                     break
         except OSError as error:
             raise Refused(f"The archive cannot be written: {error.strerror or error}. Nothing was lost.") from None
     return done
+
+
+def _erase(directory: Path, done: Archiving, tell: Callable[[str], None]) -> None:
+    """Write the files anew that hold a user who was erased since."""
+    for one in rewriting.wanted(directory):
+        reason = rewriting.rewrite(one, directory)
+        if reason is not None:
+            _waits(one.first, one.end, reason, done, tell)
+            continue
+        done.erased.append(_moved(one.first))
+        tell(f"The range of batches {one.first} to {one.end - 1} holds no erased user any more.")
+
+
+def _waits(first: int, end: int, reason: str, done: Archiving, tell: Callable[[str], None]) -> None:
+    done.waiting.append(Waits(first_batch_id=first, last_batch_id=end - 1, reason=reason))
+    tell(f"The range of batches {first} to {end - 1} waits: {reason}.")
 
 
 def _to_look_at() -> list[tuple[int, int]]:

@@ -49,10 +49,15 @@ def archive(before: datetime, directory: Path) -> Answer:
 def _summary(done: "Archiving", directory: Path) -> str:
     waiting = len(done.waiting)
     wait = f"{counted(waiting, 'range')} {'waits' if waiting == 1 else 'wait'}"
+    erased = f"Erased users were taken out of {counted(len(done.erased), 'range')}. " if done.erased else ""
+    return f"{erased}{_moved(done, directory, wait if waiting else None)}"
+
+
+def _moved(done: "Archiving", directory: Path, wait: str | None) -> str:
     if done.archived:
         rows = counted(sum(one.transactions for one in done.archived), "transaction")
         what = f"Archived {counted(len(done.archived), 'range')} with {rows} in {directory}"
-        return f"{what}; {wait}." if waiting else f"{what}."
-    if waiting:
+        return f"{what}; {wait}." if wait else f"{what}."
+    if wait:
         return f"Nothing was archived: {wait}."
     return "There is nothing to archive: no full range of batches is left."

@@ -618,15 +618,17 @@ CREATE TABLE archived_claims (
     CONSTRAINT pk_archived_claims PRIMARY KEY (first_batch_id, organization_id, user_id, claimed_at)
 );
 
--- A user whose addresses must be erased in the files of a range; the row goes once they are rewritten. The hashes are the
--- SHA-256 of the addresses, which stand nowhere else.
+-- A user whose addresses must be erased in the files of a range; the row goes once they are written anew. The hashes are
+-- the SHA-256 of the addresses, which stand nowhere else, each with the last batch to which it was theirs.
 CREATE TABLE archived_erasures (
     first_batch_id bigint NOT NULL
-        CONSTRAINT fk_archived_erasures_first_batch_id REFERENCES archived_ranges (first_batch_id),
+        CONSTRAINT fk_archived_erasures_first_batch_id REFERENCES archived_ranges (first_batch_id) ON DELETE CASCADE,
     user_id bigint NOT NULL,
     address_hashes bytea[] NOT NULL,
+    last_batch_ids bigint[] NOT NULL,
     asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT pk_archived_erasures PRIMARY KEY (first_batch_id, user_id)
+    CONSTRAINT pk_archived_erasures PRIMARY KEY (first_batch_id, user_id),
+    CONSTRAINT ck_archived_erasures_each_to_a_batch CHECK (cardinality(address_hashes) = cardinality(last_batch_ids))
 );
 
 -- The points that a user has of one organization, without those of batches in `unfolded_batches`: a user's balance is

@@ -6,11 +6,14 @@ tells what became of it: `killed`, or `ended`.
 
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.archive import dropping, files, ranges, run, writing
+from app.archive import dropping, files, ranges, rewriting, run, writing
 from app.archive.alone import ArchiveRuns
 from tests.deadline import until
 from tests.integration import archiving
@@ -27,7 +30,7 @@ BEFORE: dict[str, tuple[Any, str, int]] = {
     "the comparison is noted": (ranges, "note_compared", 1),
     "the manifest is written": (files, "write_manifest", 1),
     "the manifest has its name": (Path, "replace", 3),
-    "the range is committed as compared": (ranges, "get", 3),
+    "the range is committed as compared": (ranges, "get", 4),
     "the files are looked at again": (writing, "are_whole", 1),
     "the range is archived": (ranges, "note_archived", 1),
     "the rows are left": (dropping, "is_there", 1),
@@ -37,6 +40,18 @@ BEFORE: dict[str, tuple[Any, str, int]] = {
     "the second batch is emptied": (dropping, "transaction", 2),
     "the range is noted as emptied": (ranges, "note_emptied", 1),
 }
+# And where it writes files anew, without erased users.
+BEFORE_ERASED: dict[str, tuple[Any, str, int]] = {
+    "the copy of the heads has its name": (Path, "replace", 1),
+    "rows are written anew": (rewriting, "_without", 2),
+    "the new file has its name": (Path, "replace", 2),
+    "the new file is read back": (rewriting, "_require_the_same", 1),
+    "the new manifest has its name": (Path, "replace", 3),
+    "the range is switched": (rewriting, "_switch", 1),
+    "the old files are removed": (rewriting, "_remove_older", 1),
+    "the second old file is removed": (Path, "unlink", 6),
+}
+PLACES = BEFORE | BEFORE_ERASED
 
 
 def _die_before(owner: Any, name: str, count: int) -> None:
@@ -61,13 +76,31 @@ def _goes_on(directory: Path) -> bool:
     return True
 
 
+@contextmanager
+def children(directory: Path) -> Iterator[Callable[[str], str]]:
+    """Start the process whose children archive, and yield what has one go on to a place and tells its end."""
+    command = [sys.executable, "-m", "tests.integration.killed_archive", str(directory)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        asked, told = parent.stdin, parent.stdout
+        assert asked is not None
+        assert told is not None
+
+        def go_on(place: str) -> str:
+            asked.write(f"{place}\n")
+            asked.flush()
+            return told.readline().strip()
+
+        yield go_on
+        asked.close()
+
+
 def main() -> None:
     dropping._STEP = 1
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            if line.strip() in BEFORE:
-                _die_before(*BEFORE[line.strip()])
+            if line.strip() in PLACES:
+                _die_before(*PLACES[line.strip()])
             until(lambda: _goes_on(Path(sys.argv[1])))
             os._exit(0)
         _, status = os.waitpid(child, 0)

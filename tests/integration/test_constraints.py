@@ -436,8 +436,9 @@ REFUSED = [
     ("fk_archived_sums_first_batch_id", "INSERT INTO archived_sums VALUES (0, 1, NULL, 1, 0, 0, 0, 0, false)"),
     ("fk_archived_claims_first_batch_id", "INSERT INTO archived_claims VALUES (0, 1, 1, now(), 1)"),
     ("pk_archived_claims", f"{_CLAIM} (0, 1, 1, now(), 1), (0, 1, 1, now(), 2)"),
-    ("fk_archived_erasures_first_batch_id", "INSERT INTO archived_erasures VALUES (0, 1, '{}')"),
-    ("pk_archived_erasures", f"{_ERASURE} (0, 1, '{{}}'), (0, 1, '{{}}')"),
+    ("fk_archived_erasures_first_batch_id", "INSERT INTO archived_erasures VALUES (0, 1, '{}', '{}')"),
+    ("pk_archived_erasures", f"{_ERASURE} (0, 1, '{{}}', '{{}}'), (0, 1, '{{}}', '{{}}')"),
+    ("ck_archived_erasures_each_to_a_batch", f"{_ERASURE} (0, 1, '{{}}', '{{1}}')"),
 ]
 
 
