@@ -11,6 +11,7 @@ from typing import Self
 from sqlalchemy import Connection, text
 
 from app.errors import PointsError
+from app.settings import INT64_MAX
 from app.values.ids import POSITIONS, batch_and_position
 
 
@@ -70,7 +71,7 @@ def among_batches(connection: Connection, batch_ids: Iterable[int]) -> set[int]:
 
 def among(connection: Connection, transaction_ids: Iterable[int], *, organization_id: int, sandbox: bool) -> set[int]:
     """Return those of some ids that are transactions of the archive."""
-    parameters = {"ids": list(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
+    parameters = {"ids": _possible(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
     return set(connection.execute(_AMONG, parameters).scalars())
 
 
@@ -132,7 +133,12 @@ _COUNT_REVERSED = text("""
 
 
 def _asked(batch_ids: Iterable[int], organization_id: int, sandbox: bool) -> dict[str, object]:
-    return {"batch_ids": sorted(set(batch_ids)), "organization_id": organization_id, "sandbox": sandbox}
+    return {"batch_ids": _possible(batch_ids), "organization_id": organization_id, "sandbox": sandbox}
+
+
+def _possible(ids: Iterable[int]) -> list[int]:
+    """Return those that can be ids, each once: a caller may ask for any number."""
+    return sorted({id_ for id_ in ids if id_ <= INT64_MAX})
 
 
 # The ranges of the archive, as one value that statements compare ids with. A table is asked for it only once.

@@ -60,7 +60,8 @@ class _Story:
             _, platform = platform_keys.create(connection, "Support")
         today = datetime.now(UTC).date()
         self._statement = f"statement?from={today - timedelta(days=1)}&to={today}"
-        self._client, self._keys = app.test_client(), {"acme": books.make_live_key(self.acme), "platform": platform}
+        self.key = books.make_live_key(self.acme)
+        self._client, self._keys = app.test_client(), {"acme": self.key, "platform": platform}
         self._keys["other"] = books.make_live_key(self.other)
 
     def call(self, method: str, path: str, status: int = 200, *, by: str = "acme", **body: Any) -> Any:
@@ -94,7 +95,7 @@ def story(app: Flask) -> _Story:
     return told
 
 
-def test_what_is_archived_answers_410_and_what_was_summed_stays(story: _Story, tmp_path: Path) -> None:
+def test_what_is_archived_answers_410_and_what_was_summed_stays(story: _Story, app: Flask, tmp_path: Path) -> None:
     before = story.stays()
     assert len(before["batches"]) == 4
     assert archive(tmp_path)["archived"], "the range went"
@@ -114,10 +115,15 @@ def test_what_is_archived_answers_410_and_what_was_summed_stays(story: _Story, t
         ("POST", "points/reverse/verify", items, {"batch": items, "reason": "again"}),
     ):
         story.gone(method, path, batch_id, **body)
-    for path in (f"transactions/{first + 2}", f"batches/{SIZE * 9}"):
+    for path in (f"transactions/{first + 2}", f"batches/{SIZE * 9}", f"transactions/{2**63}", f"batches/{2**63}"):
         assert story.call("GET", path, 404)["additional_data"] == {"code": "not_found"}
     for path in (f"batches/{whole}", f"transactions/{first}", f"reversals/{story.reversal}"):
         story.call("GET", path, 404, by="other")
+    story.call("POST", f"transactions/{2**63}/extend", 404, held_until=later)
+    for asked in ({"batch": 2**63}, {"transactions": [2**63]}):
+        assert app.test_client().post(
+            "/v1/points/reverse", json={**asked, "reason": "again"}, headers={"Authorization": f"Bearer {story.key}"}
+        ).status_code in (400, 404)
     missing = story.call("POST", "points/reverse", 400, transactions=[first, first + 2], reason="again")
     assert list(missing["errors"]) == ["transactions.1"]
     assert story.call("GET", f"batches/{story.fresh}")["batch_id"] == story.fresh
@@ -175,7 +181,7 @@ def test_what_callers_may_still_ask_for_stays(app: Flask, tmp_path: Path) -> Non
     answer = app.test_client().post(
         "/v1/points/reverse",
         json={"transactions": [story.items * POSITIONS, story.whole * POSITIONS], "reason": "a mistake"},
-        headers={"Authorization": f"Bearer {story._keys['acme']}", "Idempotency-Key": "twice"},
+        headers={"Authorization": f"Bearer {story.key}", "Idempotency-Key": "twice"},
     )
     assert (answer.status_code, answer.headers["Idempotency-Replayed"]) == (201, "true")
 
