@@ -35,6 +35,7 @@ OF_SEVERAL = {
     "app.batches.read:_FORGET_IDEMPOTENCY_KEYS": "forgets the oldest keys of all",
     "app.reversals.read:_FORGET_IDEMPOTENCY_KEYS": "forgets the oldest keys of all",
     "app.batches.schedule:_COUNT": "counts what all have scheduled, for monitoring",
+    "app.archive.lately:_WHY_NOT": "looks for who took back from a range, whoever it was",
     "app.erasing.issued:_WAITING": "looks for a person at many organizations",
     "app.ledger.claim:_NEW_USERS_WITH_HELD": "finds users for whom anybody holds points",
     "app.ledger.claim:_USERS_WITH_HELD": "finds users for whom anybody holds points",

@@ -8,6 +8,7 @@ from points_client._sync.consumer import Consumer
 from points_client._sync.platform import PlatformPoints
 from points_client.attempts import RETRIED, Wait
 from points_client.errors import (
+    Archived,
     Invalid,
     InvalidSignature,
     NoAnswer,
@@ -59,6 +60,7 @@ __all__ = [
     "ActionOrganization",
     "AlikeBatch",
     "Approval",
+    "Archived",
     "AsyncConsumer",
     "AsyncPlatformPoints",
     "AsyncPoints",

@@ -23,6 +23,7 @@ class Reversals:
 
         Raises:
             Refused: there is no such reversal (404).
+            Archived: what it has taken back is in the archive.
         """
         return self._look(reversal_id, None)
 
