@@ -56,11 +56,16 @@ def finish() -> None:
     """Do what the upkeep has done once the days are over: fold, list, count, forget the idempotency keys."""
     books.fold()
     books.fold_claims()
-    for _ in range(4):
-        held.list_full()
+    list_all()
     close_the_days()
     with transaction() as connection:
         forget_idempotency_keys(connection, older_than_days=0, at_most=1_000)
+
+
+def list_all() -> None:
+    """List what is held in full partitions: the first runs tell the issues, and wait for them."""
+    for _ in range(4):
+        held.list_full()
 
 
 def close_the_days() -> None:
@@ -97,6 +102,14 @@ def archived_rows(directory: Path, first: int = 0, end: int = SIZE) -> list[dict
     """Return the transactions of a range, as they are in its file."""
     read: list[dict[str, Any]] = parquet.read_table(
         directory / f"batches-{first}-to-{end - 1}.transactions.parquet"
+    ).to_pylist()
+    return read
+
+
+def archived_heads(directory: Path, first: int = 0, end: int = SIZE) -> list[dict[str, Any]]:
+    """Return the issued batches of a range, as they are in its file."""
+    read: list[dict[str, Any]] = parquet.read_table(
+        directory / f"batches-{first}-to-{end - 1}.batches.parquet"
     ).to_pylist()
     return read
 
