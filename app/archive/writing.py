@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import Connection, text
 
 from app.archive import closing, columns, files, ranges
@@ -69,9 +70,11 @@ def _compare(connection: Connection, closed: Range, directory: Path, sources: tu
 
 def _is_in(connection: Connection, closed: Range, source: Source, path: Path) -> bool:
     """Tell whether a file, read back from the disk, has each row of the database as it is now."""
-    return files.csv_digest(source, path) == columns.digest_of(
-        columns.read(connection, source, closed.first, closed.end)
-    )
+    try:
+        found = files.csv_digest(source, path)
+    except (pa.ArrowException, OSError):  # What cannot be read back is damaged.
+        return False
+    return found == columns.digest_of(columns.read(connection, source, closed.first, closed.end))
 
 
 def manifest_of(connection: Connection, compared: Range, directory: Path) -> dict[str, Any]:
