@@ -39,7 +39,12 @@ def put_whole(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_names(path.parent)
+
+
+def sync_names(directory: Path) -> None:
+    """Have the names in a directory outlive the machine being switched off."""
+    folder = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -4,7 +4,6 @@ The new file gets a name of its own. The range is switched to it in one transact
 what was asked for is noted as done last: killed at any moment, the next run does again what is left.
 """
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -188,8 +187,4 @@ def _remove_older(known: Range, directory: Path) -> None:
         older = known._replace(file=f"{known.name}.{number}" if number else known.name)
         for path in (*paths(older, directory), files.manifest_path(directory, older.stem)):
             path.unlink(missing_ok=True)
-    folder = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    files.sync_names(directory)

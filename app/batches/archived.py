@@ -91,6 +91,10 @@ _AMONG_BATCHES = text("""
     WHERE EXISTS (SELECT FROM archived_ranges
                   WHERE archived_at IS NOT NULL AND asked.id >= first_batch_id AND asked.id < end_batch_id)
 """)
+# The ranges of the archive, as one value that statements compare ids with. A table is asked for it only once.
+RANGES = """(SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)), '{}')
+             FROM archived_ranges WHERE archived_at IS NOT NULL)"""
+
 # Of a batch of the archive, the count of its recipients tells which positions it had.
 _AMONG = text(f"""
     SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
@@ -98,8 +102,7 @@ _AMONG = text(f"""
                         WHERE batches.id = asked.id / {POSITIONS} AND organization_id = :organization_id
                           AND sandbox = :sandbox AND status = 'issued' LIMIT 1) b
     WHERE asked.id % {POSITIONS} < b.recipient_count
-      AND asked.id / {POSITIONS} <@ (SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)), '{{}}')
-                                     FROM archived_ranges WHERE archived_at IS NOT NULL)
+      AND asked.id / {POSITIONS} <@ {RANGES}
 """)
 
 
@@ -139,11 +142,6 @@ def _asked(batch_ids: Iterable[int], organization_id: int, sandbox: bool) -> dic
 def _possible(ids: Iterable[int]) -> list[int]:
     """Return those that can be ids, each once: a caller may ask for any number."""
     return sorted({id_ for id_ in ids if id_ <= INT64_MAX})
-
-
-# The ranges of the archive, as one value that statements compare ids with. A table is asked for it only once.
-RANGES = """(SELECT coalesce(range_agg(int8range(first_batch_id, end_batch_id)), '{}')
-             FROM archived_ranges WHERE archived_at IS NOT NULL)"""
 
 
 # The closing sums and claims of the archive: those of a range that is not archived yet would count twice.
