@@ -9,6 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from structlog.contextvars import bind_contextvars
 
 from app import logs
+from app.events import sequencer
 from app.events.sequencer import NUMBERED_MAX, number_events
 from app.ledger.drain import drain
 from app.ledger.floors import Floors
@@ -23,6 +24,7 @@ _TURN_S = 2.0
 
 # Of this process, for the drains that fronts ask for. A release, whose request is of no call, asks for what may be low.
 _floors = Floors()
+_event_floors = sequencer.Floors()
 
 _log = logs.logger()
 
@@ -141,8 +143,10 @@ def number(organization_id: int) -> None:
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach.
     """
+    floor = _event_floors.of(organization_id)
     while True:
         with transaction() as connection:
-            numbered = number_events(connection, organization_id)
-        if numbered < NUMBERED_MAX:
+            numbered = number_events(connection, organization_id, first=floor.first)
+        floor.note(numbered)
+        if numbered.events < NUMBERED_MAX:
             return

@@ -11,35 +11,58 @@ BATCHES_MAX = 500
 RECIPIENTS_MAX = 50_000
 
 
-def fold(connection: Connection) -> int:
-    """Fold batches of the organizations that wait longest, within the limits, in this transaction; return how many.
+class Folds:
+    """The folds of one run. Each is one transaction, and goes on where the last one ended.
 
-    Each organization has the same share of the limits, so that a busy one does not hold up the others.
-
-    A fold credits nothing: a transaction is credited when it is issued, and `app.users` counts it from then on. A fold
-    adds the credits to `user_balances`, writes them as entries, and removes the batch from the list in one
-    transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one alone.
+    While somebody keeps a snapshot open, each folded batch has left an entry in the index, and a look from the
+    beginning walks past them all. What comes back at a lower place, such as a batch that was scheduled, waits for the
+    next run.
     """
-    organization_ids = _exclude_reversals(connection)
-    if not organization_ids:
-        return 0
-    limits = {"batches_max": max(1, BATCHES_MAX // len(organization_ids)), "recipients_max": RECIPIENTS_MAX}
-    taken = connection.execute(_TAKE, {"organization_ids": organization_ids, **limits}).all()
-    if taken:
-        owners, batch_ids = ([row[place] for row in taken] for place in (0, 1))
-        connection.execute(_ADD, {"organization_ids": owners, "batch_ids": batch_ids})
-    return len(taken)
+
+    def __init__(self) -> None:
+        # The organizations of which the last fold took their whole share, and the last batch of each.
+        self._after: dict[int, int] = {}
+
+    def fold(self, connection: Connection) -> int:
+        """Fold batches of the organizations that wait longest, within the limits, in this transaction; return how many.
+
+        Each organization has the same share of the limits, so that a busy one does not hold up the others.
+
+        A fold credits nothing: a transaction is credited when it is issued, and `app.users` counts it from then on. A
+        fold adds the credits to `user_balances`, writes them as entries, and removes the batch from the list in one
+        transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one
+        alone.
+        """
+        waiting = list(self._after) or list(connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars())
+        if not waiting:
+            return 0
+        free = _exclude_reversals(connection, waiting)
+        share = max(1, BATCHES_MAX // len(free))
+        parameters = {
+            "organization_ids": free,
+            "after": [self._after.get(organization_id, 0) for organization_id in free],
+            "batches_max": share,
+            "recipients_max": RECIPIENTS_MAX,
+        }
+        taken: dict[int, list[int]] = {}
+        for organization_id, batch_id in connection.execute(_TAKE, parameters):
+            taken.setdefault(organization_id, []).append(batch_id)
+        if taken:
+            owners = [organization_id for organization_id, batch_ids in taken.items() for _ in batch_ids]
+            parameters = {"organization_ids": owners, "batch_ids": [one for ids in taken.values() for one in ids]}
+            connection.execute(_ADD, parameters)
+        self._after = {organization_id: max(ids) for organization_id, ids in taken.items() if len(ids) == share}
+        return sum(map(len, taken.values()))
 
 
-def _exclude_reversals(connection: Connection) -> list[int]:
-    """Share the balances of the organizations that wait longest; return those for which that could be.
+def _exclude_reversals(connection: Connection, waiting: list[int]) -> list[int]:
+    """Share the balances of these organizations; return those for which that could be, or else the first.
 
     A fold waits for a reversal only while it holds nothing: otherwise the reversal of one organization would hold up
     those of others, and the claims behind these.
     """
-    waiting = list(connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars())
     free = locks.try_to_share(connection, locks.Kind.BALANCES, waiting)
-    if waiting and not free:
+    if not free:
         free = waiting[:1]
         locks.share(connection, locks.Kind.BALANCES, free)
     return free
@@ -64,9 +87,10 @@ _TAKE = text("""
     WITH oldest AS (
         SELECT f.organization_id, f.batch_id,
                sum(b.recipient_count) OVER (ORDER BY f.turn, f.organization_id) - b.recipient_count AS before
-        FROM unnest(CAST(:organization_ids AS bigint[])) AS o (id)
+        FROM unnest(CAST(:organization_ids AS bigint[]), CAST(:after AS bigint[])) AS o (id, after)
         CROSS JOIN LATERAL (SELECT organization_id, batch_id, row_number() OVER (ORDER BY batch_id) AS turn
-                            FROM (SELECT organization_id, batch_id FROM unfolded_batches WHERE organization_id = o.id
+                            FROM (SELECT organization_id, batch_id FROM unfolded_batches
+                                  WHERE organization_id = o.id AND batch_id > o.after
                                   ORDER BY organization_id, batch_id LIMIT :batches_max
                                   FOR UPDATE SKIP LOCKED) first) f
         CROSS JOIN LATERAL (SELECT recipient_count FROM batches

@@ -49,10 +49,11 @@ def issue(
     delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
     reversal that was accepted before it. `first` is the lowest place that is looked at, unless a reversal is due.
     """
-    if not own_and_lock(connection, organization_id):
+    place = own_and_lock(connection, organization_id)
+    if place is None:
         return None
     # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
-    outcomes = _decide_and_write(connection, organization_id, only, first)
+    outcomes = _decide_and_write(connection, organization_id, place, only, first)
     short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
     if short:
         key_limits.give_back(connection, organization_id, short)
@@ -62,14 +63,19 @@ def issue(
     return outcomes
 
 
-def own_and_lock(connection: Connection, organization_id: int) -> bool:
-    """Own the organization's drain and lock its row until the transaction ends; False when another worker owns it."""
+def own_and_lock(connection: Connection, organization_id: int) -> str | None:
+    """Own the organization's drain and lock its row until the transaction ends; return the row's place, its ctid.
+
+    None when another worker owns it. Under the lock nobody else moves the row, so it is found there at once; by its id,
+    it is found past all the versions that somebody's snapshot keeps.
+    """
     parameters = {
         "organization_id": organization_id,
         "drain": locks.number(locks.Kind.DRAIN, organization_id),
         "lock_timeout_ms": str(_LOCK_TIMEOUT_MS),
     }
-    return bool(fetch_all(connection, _OWN_AND_LOCK, parameters))
+    rows = fetch_all(connection, _OWN_AND_LOCK, parameters)
+    return str(rows[0][0]) if rows else None
 
 
 # Two locks in one statement. First the drain's: until this transaction ends, this is the only worker that drains the
@@ -83,16 +89,19 @@ def own_and_lock(connection: Connection, organization_id: int) -> bool:
 # The wait for the row is shorter than a connection's usual lock timeout, because a worker process has other
 # organizations to serve. The limit is set before the row is locked, since PostgreSQL locks rows once it has found them.
 _OWN_AND_LOCK = b"""
-    SELECT FROM organizations
+    SELECT ctid FROM organizations
     WHERE id = %(organization_id)s AND pg_try_advisory_xact_lock(%(drain)s)
       AND set_config('lock_timeout', %(lock_timeout_ms)s, true) <> ''
     FOR NO KEY UPDATE
 """
 
 
-def _decide_and_write(connection: Connection, organization_id: int, only: int | None, first: int) -> list[Outcome]:
+def _decide_and_write(
+    connection: Connection, organization_id: int, place: str, only: int | None, first: int
+) -> list[Outcome]:
     parameters = {
         "organization_id": organization_id,
+        "place": place,
         "first": only or first,
         "first_before_reversal": only or LOWEST,
         "last": only or INT64_MAX,

@@ -16,11 +16,11 @@
 -- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a whole table: batches are
 -- found in the index of queued batches, the only one with the requested order, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
-    SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance, created_at,
-           clock_timestamp() AS now, sandbox_ahead,
+    SELECT ctid, id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance,
+           created_at, clock_timestamp() AS now, sandbox_ahead,
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
-    WHERE id = %(organization_id)s::bigint
+    WHERE id = %(organization_id)s::bigint AND ctid = %(place)s::tid
 ), due_reversal AS MATERIALIZED (
     -- No batch passes a reversal that was accepted before it.
     SELECT id FROM reversals
@@ -142,7 +142,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
         sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count,
         counted_until = still_counted_until(o.counted_until, n.live),
         sandbox_counted_until = still_counted_until(o.sandbox_counted_until, n.sandbox)
-    FROM (SELECT now AS live, now + sandbox_ahead AS sandbox FROM organization) n,
+    FROM (SELECT ctid, now AS live, now + sandbox_ahead AS sandbox FROM organization) n,
          (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
                  coalesce(sum(debited_amount) FILTER (WHERE sandbox), 0)::bigint AS sandbox,
                  coalesce(sum(debited_count) FILTER (WHERE NOT sandbox), 0) AS live_count,
@@ -155,7 +155,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
           FROM credits
           CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = credits.batch_id LIMIT 1) b
           WHERE credited > 0) c
-    WHERE o.id = %(organization_id)s::bigint
+    WHERE o.id = %(organization_id)s::bigint AND o.ctid = n.ctid
       AND (d.live_count + d.sandbox_count > 0 OR n.live < o.counted_until OR n.sandbox < o.sandbox_counted_until)
 ), events AS (
     -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.

@@ -33,7 +33,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
     batch comes first. None when another worker owns the organization's drain. A reversal that is delivered twice
     has been done when it is read here, under the lock, and is left alone.
     """
-    if not own_and_lock(connection, organization_id):
+    if own_and_lock(connection, organization_id) is None:
         return None
     due = oldest_due_reversal(connection, organization_id, only=only)
     if due is None:

@@ -16,6 +16,9 @@ from app.local.owner import run_as_owner
 from app.local.postgresql import PostgreSQL
 from app.local.postgresql_data import binary
 from tests.conftest import forget_everything
+from tests.deadline import comes_true
+
+_PATIENCE_S = 60
 
 
 class Server:
@@ -68,6 +71,29 @@ class Server:
         """Run a statement that answers nothing, as the superuser."""
         with self.postgresql._connect_as_superuser() as connection:
             connection.execute(statement.encode())
+
+    def archive_log(self) -> None:
+        """End the log's present segment, and wait until all is archived."""
+        last = self.ask("SELECT pg_walfile_name(pg_switch_wal())")
+        archived = f"SELECT coalesce(last_archived_wal >= '{last}', false) FROM pg_stat_archiver"
+        assert comes_true(lambda: self.ask(archived) == "True", within_s=_PATIENCE_S)
+
+    def restored(self, folder: Path, backup: Path, *, restore_command: str, moment: str) -> "Server":
+        """Return a server below another folder: this one as of a moment, from a backup and the log."""
+        other = Server(folder)
+        shutil.copy(self.data.path / "secrets.json", other.data.path)
+        backup.rename(other.cluster)
+        other.set(
+            archive_mode="off",
+            restore_command=restore_command,
+            recovery_target_time=moment,
+            recovery_target_action="promote",
+        )
+        (other.cluster / "recovery.signal").touch()
+        return other
+
+    def wait_until_restored(self) -> None:
+        assert comes_true(lambda: self.ask("SELECT pg_is_in_recovery()") == "False", within_s=_PATIENCE_S)
 
     @contextmanager
     def running(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -1,6 +1,5 @@
 """A backup that was taken while the archive worked: once it is restored, the archive goes on with it."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,9 @@ import pytest
 import migrations
 from app.archive import ranges
 from tests.conftest import forget_everything
-from tests.deadline import comes_true
 from tests.integration import archiving, books
 from tests.integration.archiving import ANN, SIZE, archive, draw_ids_to, finish, rows
 from tests.operations.server import Server
-
-_PATIENCE_S = 60
 
 
 class _Stopped(Exception):
@@ -44,22 +40,11 @@ def test_the_archive_goes_on_with_a_database_that_was_restored_from_its_midst(
         moment = server.ask("SELECT clock_timestamp()")
         assert [len(archive(files)[what]) for what in ("archived", "waiting")] == [2, 0]
         assert rows(0, 3 * SIZE) == []
-        last = server.ask("SELECT pg_walfile_name(pg_switch_wal())")
-        is_kept = f"SELECT coalesce(last_archived_wal >= '{last}', false) FROM pg_stat_archiver"
-        assert comes_true(lambda: server.ask(is_kept) == "True", within_s=_PATIENCE_S)
+        server.archive_log()
 
-    restored = Server(tmp_path / "restored")
-    shutil.copy(server.data.path / "secrets.json", restored.data.path)
-    backup.rename(restored.cluster)
-    restored.set(
-        archive_mode="off",
-        restore_command=f"cp {log}/%f %p",
-        recovery_target_time=moment,
-        recovery_target_action="promote",
-    )
-    (restored.cluster / "recovery.signal").touch()
+    restored = server.restored(tmp_path / "restored", backup, restore_command=f"cp {log}/%f %p", moment=moment)
     with restored.running(monkeypatch):
-        assert comes_true(lambda: restored.ask("SELECT pg_is_in_recovery()") == "False", within_s=_PATIENCE_S)
+        restored.wait_until_restored()
         assert books.breaches() == []
         assert [rows(first, first + SIZE) == those for first, those in was.items()] == [False, True, True]
         assert [len(archive(files)[what]) for what in ("archived", "waiting")] == [2, 0]

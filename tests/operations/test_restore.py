@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +11,9 @@ import pytest
 import migrations
 from app.batches.read import find
 from app.postgres.database import transaction
-from tests.deadline import comes_true
 from tests.integration import books
 from tests.operations.server import Server
 from tests.unit.deployment.files import ROOT
-
-_PATIENCE_S = 60
 
 # What an operator is told to write, so that just that is tried.
 _PAGE = (ROOT / "docs" / "backup.md").read_text()
@@ -53,22 +49,12 @@ def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: 
         accepted = books.queue_batch(acme, ["grace@example.com"], 30)
         moment = server.ask("SELECT clock_timestamp()")
         too_late = books.issue_now(acme, ["ada@example.com", "late@example.com"], 40)
-        last = server.ask("SELECT pg_walfile_name(pg_switch_wal())")
-        archived = f"SELECT coalesce(last_archived_wal >= '{last}', false) FROM pg_stat_archiver"
-        assert comes_true(lambda: server.ask(archived) == "True", within_s=_PATIENCE_S)
+        server.archive_log()
 
-    restored = Server(tmp_path / "restored")
-    shutil.copy(server.data.path / "secrets.json", restored.data.path)
-    backup.rename(restored.cluster)
-    restored.set(
-        archive_mode="off",
-        restore_command=_told(r"restore_command = '(.*)'", archive),
-        recovery_target_time=moment,
-        recovery_target_action="promote",
-    )
-    (restored.cluster / "recovery.signal").touch()
+    command = _told(r"restore_command = '(.*)'", archive)
+    restored = server.restored(tmp_path / "restored", backup, restore_command=command, moment=moment)
     with restored.running(monkeypatch):
-        assert comes_true(lambda: restored.ask("SELECT pg_is_in_recovery()") == "False", within_s=_PATIENCE_S)
+        restored.wait_until_restored()
         batches = (before_the_backup, after_the_backup, accepted, too_late)
         assert [_status_of(acme, batch) for batch in batches] == ["issued", "issued", "queued", None]
         assert (books.balance_of(acme), books.balance_of_user("ada@example.com")) == (960, 30)
