@@ -72,8 +72,8 @@ _COUNT_AT_ONCE_MAX = 1_000
 _COUNT_STEPS_MAX = 1_000
 _PARENT_LOOK_EVERY_S = 0.5
 # A look for what is left costs more while somebody keeps a snapshot open. It rests so many times as long as it took.
-_RESTS = 10
-_RESTS_MAX_S = 3.0
+_RESTS = 20
+_RESTS_MAX_S = 5.0
 
 _log = logs.logger()
 

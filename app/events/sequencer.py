@@ -24,7 +24,7 @@ NUMBERED_MAX = 5_000
 # A process looks from a floor once it has numbered so many events of an organization, and at all of them again after
 # this time. Its floors are of so many organizations.
 _EVENTS_MIN = 1_000
-_WHOLE_EVERY_S = 10.0
+_WHOLE_EVERY_S = 60.0
 _ORGANIZATIONS_MAX = 100
 
 

@@ -20,7 +20,7 @@ class Folds:
     """
 
     def __init__(self) -> None:
-        # The organizations of which the last fold took their whole share, and the last batch of each.
+        # The organizations that waited longest at the first fold, and the last batch of each that was taken.
         self._after: dict[int, int] = {}
 
     def fold(self, connection: Connection) -> int:
@@ -33,26 +33,24 @@ class Folds:
         transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one
         alone.
         """
-        waiting = list(self._after) or list(connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars())
-        if not waiting:
+        if not 0 < len(self._after) < ORGANIZATIONS_MAX:
+            longest = connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars()
+            self._after = dict.fromkeys(longest, 0)
+        if not self._after:
             return 0
-        free = _exclude_reversals(connection, waiting)
-        share = max(1, BATCHES_MAX // len(free))
+        free = _exclude_reversals(connection, list(self._after))
         parameters = {
             "organization_ids": free,
-            "after": [self._after.get(organization_id, 0) for organization_id in free],
-            "batches_max": share,
+            "after": [self._after[organization_id] for organization_id in free],
+            "batches_max": max(1, BATCHES_MAX // len(free)),
             "recipients_max": RECIPIENTS_MAX,
         }
-        taken: dict[int, list[int]] = {}
-        for organization_id, batch_id in connection.execute(_TAKE, parameters):
-            taken.setdefault(organization_id, []).append(batch_id)
+        taken = sorted(tuple(row) for row in connection.execute(_TAKE, parameters))
         if taken:
-            owners = [organization_id for organization_id, batch_ids in taken.items() for _ in batch_ids]
-            parameters = {"organization_ids": owners, "batch_ids": [one for ids in taken.values() for one in ids]}
-            connection.execute(_ADD, parameters)
-        self._after = {organization_id: max(ids) for organization_id, ids in taken.items() if len(ids) == share}
-        return sum(map(len, taken.values()))
+            owners, batch_ids = ([row[place] for row in taken] for place in (0, 1))
+            connection.execute(_ADD, {"organization_ids": owners, "batch_ids": batch_ids})
+            self._after |= dict(taken)
+        return len(taken)
 
 
 def _exclude_reversals(connection: Connection, waiting: list[int]) -> list[int]:
