@@ -71,34 +71,23 @@ _DROP_REQUESTS_STEP = 2_000
 _COUNT_AT_ONCE_MAX = 1_000
 _COUNT_STEPS_MAX = 1_000
 _PARENT_LOOK_EVERY_S = 0.5
-# A look for what is left costs more while somebody keeps a snapshot open. It rests so many times as long as it took.
-_RESTS = 20
-_RESTS_MAX_S = 5.0
 
 _log = logs.logger()
 
 
-def sweep() -> float:
+def sweep() -> None:
     """Drain every organization whose batches have been queued too long: their message was lost, or could not be sent.
 
-    The next sweep takes what a drain leaves when its turn ends. Returns for how many seconds to rest.
+    The next sweep takes what a drain leaves when its turn ends.
     """
-    waiting, rest_s = _look(partial(organizations_waiting, longer_than_s=QUEUED_TOO_LONG_S))
+    with transaction() as connection:
+        waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
     swept: list[int] = []
     for organization_id in waiting:
         swept += drain_and_tell(organization_id)[0]
     if swept:
         _log.info("swept", organization_ids=waiting, batches=len(swept))
     last_runs.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
-    return rest_s
-
-
-def _look(look: Callable[[Connection], list[int]]) -> tuple[list[int], float]:
-    """Return the organizations with something left to do, and for how many seconds to rest from the look."""
-    began = time.monotonic()
-    with transaction() as connection:
-        found = look(connection)
-    return found, min(_RESTS * (time.monotonic() - began), _RESTS_MAX_S)
 
 
 def release() -> None:
@@ -135,15 +124,12 @@ def fold_credits() -> None:
     steps(fold.fold_claims, steps_max=_FOLD_CLAIMS_STEPS_MAX)
 
 
-def number_all() -> float:
-    """Number the events that no drain has numbered: of refills, claims and keys, or after a worker was killed.
-
-    Returns for how many seconds to rest.
-    """
-    organizations, rest_s = _look(sequencer.organizations_to_number)
+def number_all() -> None:
+    """Number the events that no drain has numbered: of refills, claims and keys, or after a worker was killed."""
+    with transaction() as connection:
+        organizations = sequencer.organizations_to_number(connection)
     for organization_id in organizations:
         number(organization_id)
-    return rest_s
 
 
 def drop_old_events() -> None:
@@ -219,21 +205,20 @@ def count_days() -> None:
                 raise
 
 
-def _repeat(every_s: float, name: str, work: Callable[[], float | None]) -> None:
-    """Repeat one kind of work, by the monotonic clock, or later if it tells to rest; no error ends it."""
+def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
+    """Repeat one kind of work, by the monotonic clock; no error ends it."""
     while True:
         began = time.monotonic()
-        rest_s: float | None = None
         try:
-            rest_s = work()
+            work()
         except Exception as error:  # noqa: BLE001  # PostgreSQL may be away, and comes back.
             _log.warning("upkeep_failed", work=name, **logs.kind_of(error))
-        time.sleep(max(rest_s or 0.0, began + every_s - time.monotonic()))
+        time.sleep(max(0.0, began + every_s - time.monotonic()))
 
 
 def run(parent: int) -> None:
     """Do all of it until the process `parent` is gone, each kind in its own thread, so that none holds up another."""
-    kinds: list[tuple[float, str, Callable[[], float | None]]] = [
+    kinds: list[tuple[float, str, Callable[[], None]]] = [
         (SWEEP_EVERY_S, "sweep", sweep),
         (RELEASE_EVERY_S, "release", release),
         (NUMBER_EVERY_S, "number", number_all),
