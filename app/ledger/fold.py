@@ -20,8 +20,9 @@ class Folds:
     """
 
     def __init__(self) -> None:
-        # The organizations that waited longest at the first fold, and the last batch of each that was taken.
+        # The organizations that have more, and the last batch of each that was taken.
         self._after: dict[int, int] = {}
+        self._has_seen_all = False
 
     def fold(self, connection: Connection) -> int:
         """Fold batches of the organizations that wait longest, within the limits, in this transaction; return how many.
@@ -33,23 +34,27 @@ class Folds:
         transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one
         alone.
         """
-        if not 0 < len(self._after) < ORGANIZATIONS_MAX:
-            longest = connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars()
-            self._after = dict.fromkeys(longest, 0)
+        if not self._after and not self._has_seen_all:
+            waiting = connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars()
+            self._after = dict.fromkeys(waiting, 0)
+            self._has_seen_all = len(self._after) < ORGANIZATIONS_MAX
         if not self._after:
             return 0
         free = _exclude_reversals(connection, list(self._after))
+        share = max(1, BATCHES_MAX // len(free))
         parameters = {
             "organization_ids": free,
             "after": [self._after[organization_id] for organization_id in free],
-            "batches_max": max(1, BATCHES_MAX // len(free)),
+            "batches_max": share,
             "recipients_max": RECIPIENTS_MAX,
         }
         taken = sorted(tuple(row) for row in connection.execute(_TAKE, parameters))
+        owners, batch_ids, recipients = ([row[place] for row in taken] for place in range(3))
         if taken:
-            owners, batch_ids = ([row[place] for row in taken] for place in (0, 1))
             connection.execute(_ADD, {"organization_ids": owners, "batch_ids": batch_ids})
-            self._after |= dict(taken)
+        self._after |= dict(zip(owners, batch_ids, strict=True))
+        if max(recipients, default=0) < RECIPIENTS_MAX:  # Who gave less than its share has no more.
+            self._after = {one: last for one, last in self._after.items() if owners.count(one) == share}
         return len(taken)
 
 
@@ -84,7 +89,7 @@ _WAIT_LONGEST = text("""
 _TAKE = text("""
     WITH oldest AS (
         SELECT f.organization_id, f.batch_id,
-               sum(b.recipient_count) OVER (ORDER BY f.turn, f.organization_id) - b.recipient_count AS before
+               sum(b.recipient_count) OVER (ORDER BY f.turn, f.organization_id) AS recipients, b.recipient_count
         FROM unnest(CAST(:organization_ids AS bigint[]), CAST(:after AS bigint[])) AS o (id, after)
         CROSS JOIN LATERAL (SELECT organization_id, batch_id, row_number() OVER (ORDER BY batch_id) AS turn
                             FROM (SELECT organization_id, batch_id FROM unfolded_batches
@@ -96,8 +101,8 @@ _TAKE = text("""
     )
     DELETE FROM unfolded_batches f USING oldest o
     WHERE f.organization_id = o.organization_id AND f.batch_id = o.batch_id
-      AND (o.before = 0 OR o.before < :recipients_max)
-    RETURNING f.organization_id, f.batch_id
+      AND (o.recipients = o.recipient_count OR o.recipients - o.recipient_count < :recipients_max)
+    RETURNING f.organization_id, f.batch_id, CAST(o.recipients AS bigint)
 """)
 
 # Points taken back are left out of the balance, and so are claimed transactions: the claim itself adds them. An entry
