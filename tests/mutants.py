@@ -91,8 +91,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.sql",
-                "    WHERE o.id = %(organization_id)s::bigint\n      AND (d.live_count",
-                "    WHERE o.id = -%(organization_id)s::bigint\n      AND (d.live_count",
+                "    WHERE o.id = %(organization_id)s::bigint AND o.ctid = n.ctid\n",
+                "    WHERE o.id = -%(organization_id)s::bigint AND o.ctid = n.ctid\n",
             ),
             (
                 "app/ledger/drain.py",
