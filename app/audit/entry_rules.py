@@ -1,6 +1,5 @@
 """The audit rules about the entries of users, in the form of `app.audit.rules`."""
 
-from app.batches.archived import is_here
 from app.values.ids import POSITIONS
 
 ENTRY_RULES = {
@@ -21,12 +20,12 @@ ENTRY_RULES = {
               FROM transactions t JOIN batches b ON b.id = t.batch_id
               LEFT JOIN unfolded_batches f ON f.batch_id = t.batch_id AND f.organization_id = t.organization_id
               CROSS JOIN LATERAL (SELECT f.batch_id IS NOT NULL AND t.claimed_at IS NULL AS pending) is_folded
-              WHERE t.credited AND NOT t.sandbox AND {is_here("t.batch_id")}) t
+              WHERE t.credited AND NOT t.sandbox) t
         FULL JOIN (SELECT transaction_id::numeric AS id, min(user_id) AS first_user, max(user_id) AS last_user,
                           min(organization_id) AS first_organization, max(organization_id) AS last_organization,
                           count(*) FILTER (WHERE reversal_id IS NULL) AS credits,
                           count(*) FILTER (WHERE amount IS NULL) AS whole, coalesce(sum(amount), 0) AS points
-                   FROM user_entries WHERE {is_here(f"transaction_id / {POSITIONS}")} GROUP BY 1) e ON e.id = t.id
+                   FROM user_entries GROUP BY 1) e ON e.id = t.id
         WHERE coalesce(t.credits, 0) <> coalesce(e.credits, 0)
            OR coalesce(t.points, 0) <> coalesce(e.points + e.whole * t.whole, e.points, 0)
            OR least(e.first_user, t.user_id) <> greatest(e.last_user, t.user_id)
@@ -44,8 +43,7 @@ ENTRY_RULES = {
         LEFT JOIN reversals v ON v.id = e.reversal_id
         LEFT JOIN (SELECT reversal_id, batch_id::numeric * {POSITIONS} + transaction_position AS id, reversed
                    FROM reversal_entries WHERE reversed > 0) r ON (r.reversal_id, r.id) = (e.reversal_id, e.id)
-        WHERE CASE WHEN e.reversal_id IS NULL
-                   THEN e.created_at IS DISTINCT FROM t.credited_at AND {is_here(f"div(e.id, {POSITIONS})::bigint")}
+        WHERE CASE WHEN e.reversal_id IS NULL THEN e.created_at IS DISTINCT FROM t.credited_at
                    ELSE e.created_at IS DISTINCT FROM v.done_at OR e.amount IS DISTINCT FROM -r.reversed END
         ORDER BY e.id, e.created_at""",
 }

@@ -1,6 +1,5 @@
 """The audit rules about points held until a time, in the form of `app.audit.rules`."""
 
-from app.batches.archived import is_here
 from app.values.ids import POSITIONS
 
 _TRANSACTION = f"format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject"
@@ -29,12 +28,11 @@ RETURN_RULES = {
                format('returned at %s, held until %s, entries of returns: %s of %s points', t.returned_at, t.held_until,
                       coalesce(e.count, 0), coalesce(e.points, 0)) AS seen
         FROM (SELECT t.batch_id, t.position, t.returned_at, t.credited, t.points_left, {_END} AS held_until
-              FROM transactions t JOIN batches b ON b.id = t.batch_id
-              WHERE t.returned_at IS NOT NULL AND {is_here("t.batch_id")}) t
+              FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.returned_at IS NOT NULL) t
         FULL JOIN (SELECT e.batch_id, e.transaction_position AS position, count(*), sum(e.reversed) AS points,
                           max(r.done_at) AS done_at, bool_and(e.batch_id = r.batch_id AND e.reversed > 0) AS is_right
                    FROM reversals r JOIN reversal_entries e ON e.reversal_id = r.id
-                   WHERE r.is_return AND {is_here("e.batch_id")} GROUP BY 1, 2) e
+                   WHERE r.is_return GROUP BY 1, 2) e
                ON (e.batch_id, e.position) = (t.batch_id, t.position)
         WHERE (e.count = 1 AND e.is_right AND e.done_at = t.returned_at AND NOT t.credited AND t.points_left = 0
                AND t.held_until <= t.returned_at) IS NOT TRUE

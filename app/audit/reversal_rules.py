@@ -1,6 +1,5 @@
 """The audit rules about reversals, in the form of `app.audit.rules`."""
 
-from app.batches.archived import is_archived, is_here
 from app.values.ids import POSITIONS
 
 REVERSAL_RULES = {
@@ -12,10 +11,9 @@ REVERSAL_RULES = {
         FROM (SELECT t.batch_id, t.position, t.points_left,
                      CASE WHEN t.debited THEN coalesce(t.amount, b.amount) ELSE 0 END AS points
               FROM transactions t JOIN batches b ON b.id = t.batch_id
-              WHERE t.points_left IS NOT NULL AND {is_here("t.batch_id")}) t
+              WHERE t.points_left IS NOT NULL) t
         FULL JOIN (SELECT batch_id, transaction_position AS position, sum(reversed) AS points
-                   FROM reversal_entries WHERE {is_here("batch_id")}
-                   GROUP BY 1, 2 HAVING sum(reversed) <> 0) e
+                   FROM reversal_entries GROUP BY 1, 2 HAVING sum(reversed) <> 0) e
                ON (e.batch_id, e.position) = (t.batch_id, t.position)
         WHERE t.points::numeric - t.points_left IS DISTINCT FROM e.points
            OR t.points_left NOT BETWEEN 0 AND t.points - 1
@@ -26,13 +24,7 @@ REVERSAL_RULES = {
                       coalesce(cardinality(a.ids), 0)) AS seen
         FROM reversals r
         LEFT JOIN (SELECT batch_id, array_agg(batch_id * {POSITIONS} + position ORDER BY position) AS ids
-                   FROM transactions
-                   WHERE batch_id IN (SELECT batch_id FROM reversals) AND {is_here("batch_id")} GROUP BY 1
-                   UNION ALL
-                   SELECT id, array_agg(id * {POSITIONS} + place ORDER BY place)
-                   FROM batches CROSS JOIN LATERAL generate_series(0, recipient_count - 1) AS place
-                   WHERE id IN (SELECT batch_id FROM reversals) AND {is_archived("id")} AND status = 'issued'
-                   GROUP BY 1) b
+                   FROM transactions WHERE batch_id IN (SELECT batch_id FROM reversals) GROUP BY 1) b
                ON b.batch_id = r.batch_id
         LEFT JOIN (SELECT reversal_id, count(*) AS count, min(position) AS first, max(position) AS last,
                           array_agg(batch_id * {POSITIONS} + transaction_position ORDER BY position) AS ids

@@ -1,7 +1,6 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
 from app.audit.answer_rules import ANSWER_RULES
-from app.audit.archive_rules import ARCHIVE_RULES
 from app.audit.entry_rules import ENTRY_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.key_rules import KEY_RULES
@@ -9,7 +8,6 @@ from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
 from app.audit.statement_rules import STATEMENT_RULES
-from app.batches.archived import SUMS, is_here
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
@@ -18,7 +16,7 @@ from app.values.ids import POSITIONS
 # PostgreSQL find a transaction by its position, and not read the whole batch for each.
 RULES = (
     {
-        "refills less debits plus reversals are the balance": f"""
+        "refills less debits plus reversals are the balance": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
                format('refills %s, debits %s, taken back %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0),
                       coalesce(e.points, 0), o.balance) AS seen
@@ -26,11 +24,8 @@ RULES = (
               UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
         LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
                ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
-        LEFT JOIN (SELECT organization_id, sandbox, sum(points) AS points
-                   FROM (SELECT b.organization_id, b.sandbox, sum(coalesce(t.amount, b.amount)) AS points
-                         FROM transactions t JOIN batches b ON b.id = t.batch_id
-                         WHERE t.debited AND {is_here("t.batch_id")} GROUP BY 1, 2
-                         UNION ALL SELECT organization_id, sandbox, debited FROM {SUMS}) both_places GROUP BY 1, 2) d
+        LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(coalesce(t.amount, b.amount)) AS points
+                   FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.debited GROUP BY 1, 2) d
                ON (d.organization_id, d.sandbox) = (o.id, o.sandbox)
         LEFT JOIN (SELECT r.organization_id, r.sandbox, sum(e.reversed) AS points
                    FROM reversal_entries e JOIN reversals r ON r.id = e.reversal_id GROUP BY 1, 2) e
@@ -47,7 +42,7 @@ RULES = (
                ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
         WHERE coalesce(r.balance, 0) <> o.last_refill
         ORDER BY o.id, o.sandbox""",
-        "a user's balance is the credited live transactions, less what was taken back": f"""
+        "a user's balance is the credited live transactions, less what was taken back": """
         SELECT format('user %s', user_id) AS subject,
                format('of organization %s: credits %s, balance %s of which %s are not folded yet', organization_id,
                       sum(credits), sum(folded) + sum(unfolded), sum(unfolded)) AS seen
@@ -56,8 +51,7 @@ RULES = (
               FROM transactions t JOIN batches b ON b.id = t.batch_id
               LEFT JOIN unfolded_batches f ON f.batch_id = t.batch_id AND f.organization_id = t.organization_id
               CROSS JOIN LATERAL (SELECT coalesce(t.points_left, t.amount, b.amount) AS points) of_it
-              WHERE t.credited AND (NOT t.sandbox OR f.batch_id IS NOT NULL) AND {is_here("t.batch_id")}
-              UNION ALL SELECT user_id, organization_id, credited, 0, 0 FROM {SUMS} WHERE NOT sandbox AND credits > 0
+              WHERE t.credited AND (NOT t.sandbox OR f.batch_id IS NOT NULL)
               UNION ALL SELECT user_id, organization_id, 0, points, 0 FROM user_balances) both_sides
         GROUP BY user_id, organization_id HAVING sum(credits) <> sum(folded) + sum(unfolded)
         ORDER BY user_id, organization_id""",
@@ -90,7 +84,7 @@ RULES = (
                ON (h.organization_id, h.sandbox) = (o.id, o.sandbox)
         WHERE coalesce(h.points, 0) <> o.points OR coalesce(h.count, 0) <> o.count
         ORDER BY o.id, o.sandbox""",
-        "a batch's transactions are its recipients, in order": f"""
+        "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
                    (SELECT 'the first that differs at position ' || min(r.ordinality - 1)
@@ -102,7 +96,7 @@ RULES = (
                        OR x.sandbox <> b.sandbox OR x.organization_id <> b.organization_id),
                    'some of them beyond the recipients')) AS seen
         FROM batches b LEFT JOIN transactions t ON t.batch_id = b.id
-        WHERE b.status = 'issued' AND {is_here("b.id")}
+        WHERE b.status = 'issued'
         GROUP BY b.id
         HAVING b.emails IS DISTINCT FROM array_agg(t.email ORDER BY t.position)
             OR coalesce(b.email_keys, b.emails)
@@ -111,7 +105,7 @@ RULES = (
             OR count(DISTINCT t.position) <> b.recipient_count
             OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
-        "a transaction has the amount, label and reference of its item": f"""
+        "a transaction has the amount, label and reference of its item": """
         SELECT DISTINCT ON (batch_id) format('batch %s', batch_id) AS subject,
                format('the first that differs at position %s', position) AS seen
         FROM (
@@ -126,7 +120,7 @@ RULES = (
                                    WITH ORDINALITY AS r (total, total_before, label, reference, ordinality)
             LEFT JOIN LATERAL (SELECT amount, label, reference FROM transactions
                                WHERE batch_id = b.id AND position = r.ordinality - 1 LIMIT 1) t ON true
-            WHERE b.status = 'issued' AND {is_here("b.id")}
+            WHERE b.status = 'issued'
               AND (b.running_totals IS NOT NULL OR b.labels IS NOT NULL OR b.item_references IS NOT NULL)
               AND (r.total <= r.total_before OR t.amount IS DISTINCT FROM r.total::numeric - r.total_before
                    OR t.label IS DISTINCT FROM r.label OR t.reference IS DISTINCT FROM r.reference)
@@ -158,8 +152,7 @@ RULES = (
         CROSS JOIN LATERAL (
             SELECT coalesce(b.amount::numeric * more.count, b.running_totals[more.count]) - b.debited_amount AS points
         ) n
-        WHERE b.status = 'issued' AND {is_here("b.id")}
-          AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
+        WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
           AND (NOT b.sandbox OR b.api_key_id IS NULL
                OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
                   <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
@@ -240,7 +233,6 @@ RULES = (
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
-    | ARCHIVE_RULES
     | ENTRY_RULES
     | EVENT_RULES
     | PLATFORM_RULES

@@ -9,7 +9,6 @@ from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import DBAPIError
 
 from app.audit.rules import RULES
-from app.batches.archived import is_here
 from app.postgres.connections import disable_timeouts, wait_at_most
 from app.postgres.database import is_away
 
@@ -92,11 +91,7 @@ def _limit_statement(connection: Connection, deadline: float | None) -> None:
         wait_at_most(connection, max(0.001, deadline - time.monotonic()))
 
 
-# Transactions of the archive are counted by the closing figures, also while they are still in the database.
-_COUNTS = f"""
+_COUNTS = """
     SELECT (SELECT count(*) FROM organizations) AS organizations, (SELECT count(*) FROM users) AS users,
-           (SELECT count(*) FROM batches) AS batches,
-           (SELECT count(*) FROM transactions WHERE {is_here("batch_id")}) + (
-               SELECT CAST(coalesce(sum(transactions), 0) AS bigint) FROM archived_ranges WHERE archived_at IS NOT NULL
-           ) AS transactions
+           (SELECT count(*) FROM batches) AS batches, (SELECT count(*) FROM transactions) AS transactions
 """

@@ -55,7 +55,6 @@ class BatchRow(NamedTuple):
     organization_name: str | None
     last_refill: int | None
     held_until: datetime | None
-    archived_at: datetime | None
     approval: Mapping[str, Any] | None
     organization_created_at: datetime
     sender: Mapping[str, Any] | None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from app.batches import archived, key_limits
+from app.batches import key_limits
 from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchConflict, InvalidRequest
@@ -26,7 +26,6 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
 
     Raises:
         NotFound: the organization has no such batch in this mode.
-        Archived: it is in the archive.
         BatchConflict: it is issued, refused or rejected.
         NotKnown: somebody holds its organization; ask again.
     """
@@ -37,7 +36,6 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     elif status in (REFUSED, REJECTED):
         raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:
-        archived.require_readable(connection, [batch_id], organization_id=organization_id, sandbox=sandbox)
         raise BatchConflict(
             "The batch is issued and can no longer be cancelled. Its points can be taken back: reverse it"
             " (POST /v1/points/reverse)."
@@ -66,7 +64,6 @@ def reschedule(
 
     Raises:
         NotFound: the organization has no such batch in this mode.
-        Archived: it is in the archive.
         BatchCancelled, BatchNotScheduled: it is no longer scheduled.
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
         NotKnown: somebody holds its organization; ask again.
@@ -77,7 +74,6 @@ def reschedule(
     if batch.status == AWAITING_APPROVAL:
         raise BatchNotScheduled("The batch awaits an approval. Once it is approved, it can be moved.")
     if batch.status != SCHEDULED:
-        archived.require_readable(connection, [batch_id], organization_id=organization_id, sandbox=sandbox)
         raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(batch.status, _REVERSE)}")
     if (sentence := bounds_fault(send_at, now=batch.now)) is not None:
         raise InvalidRequest({"send_at": [sentence]})

@@ -5,9 +5,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches import archived
-from app.batches.read import BatchRow
-
 
 class Sum(NamedTuple):
     """A number of transactions, and their points."""
@@ -67,23 +64,6 @@ class StateCounts(NamedTuple):
 
     credited: int = 0
     reversed: int = 0
-
-
-def states_of(connection: Connection, rows: Sequence[BatchRow], *, organization_id: int) -> dict[int, StateCounts]:
-    """Return how many transactions of each batch of a list are in these states; a batch without any may be missing.
-
-    Of a batch in the archive nothing is held: what was debited and not taken back whole is credited.
-    """
-    debited = {row.id: row.debited_count for row in rows if row.debited_count}
-    states = count_states(connection, list(debited), organization_id=organization_id)
-    unseen = debited.keys() - states.keys()  # All of it is held, or it is in the archive.
-    gone = archived.among_batches(connection, unseen) if unseen else set()
-    if gone:
-        whole = archived.count_reversed(connection, gone, organization_id=organization_id)
-        for batch_id in gone:
-            taken_back = whole.get(batch_id, 0)
-            states[batch_id] = StateCounts(credited=debited[batch_id] - taken_back, reversed=taken_back)
-    return states
 
 
 def count_states(connection: Connection, batch_ids: Sequence[int], *, organization_id: int) -> dict[int, StateCounts]:

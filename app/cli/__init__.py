@@ -27,7 +27,6 @@ _COMMANDS = {
     "statement": ("app.cli.statement", "Show what moved a balance in a month, day by day."),
     "export": ("app.cli.export", "Write all transactions, batches or reversals of an organization."),
     "actions": ("app.cli.actions", "Show who did what, newest first."),
-    "archive": ("app.cli.archive", "Move old transactions into Parquet files."),
     "audit": ("app.cli.audit", "Check that the books balance."),
     "completion": ("app.cli.lazy", "Print the completion script of a shell for these commands."),
 }

@@ -11,7 +11,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
-from app.cli.status_of_archive import archive_line, look_at_archive
 from app.cli.status_of_organizations import look_at_organizations, print_organizations
 from app.cli.status_of_redis import down_with_redis, look_at_redis
 from app.cli.status_of_sessions import (
@@ -42,7 +41,6 @@ _OF_DATABASE = (
     "oldest_queued_s",
     "oldest_snapshot",
     "partitions_ahead",
-    "erasures_waiting",
     "webhooks",
     "settings_missing",
 )
@@ -104,7 +102,6 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
             row = count_queued(connection) if is_made else None
             oldest = look_at_snapshots(connection) if is_made else {"oldest_snapshot": None}
             ahead = partitions.look(connection).ahead if is_made else None
-            archive = look_at_archive(connection) if is_made else {"erasures_waiting": None}
             behind = lag_by_status(lags(connection)) if is_made else {}
             known = look_at_organizations(connection) if is_made and with_organizations else {}
             read_only, lacks = why_read_only(connection), missing(connection, session_settings())
@@ -124,7 +121,6 @@ def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
         "oldest_queued_s": row and row.oldest_s,
         **oldest,
         "partitions_ahead": ahead,
-        **archive,
         "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
         **known,
     }
@@ -195,6 +191,5 @@ def _describe(found: dict[str, Any]) -> str:
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
         "Snapshot": snapshot_line(found),
         "Partitions": "unknown" if found["partitions_ahead"] is None else f"{found['partitions_ahead']} ahead",
-        **archive_line(found),
     }
     return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

@@ -19,7 +19,6 @@ MEANINGS = {
     "refused": "not issued: the organization was disabled or suspended. Nobody was debited.",
     "cancelled": "called off before it was issued. Nobody was debited.",
     "rejected": "not approved, or not answered in time. Nobody was debited.",
-    "archived": "its recipients are in the archive that the operator of the service keeps.",
     "done": "the points are back in the balance.",
     "reference": "your own number for a recipient of a batch, such as an order number.",
     "label": "a text that is kept on every transaction, such as the name of a campaign.",

@@ -3,7 +3,6 @@
     erase      the action: the user's row and events first, and then, step by step, what has the addresses
     issued     batches and their transactions
     lists      the lists that members have uploaded
-    archived   what `points archive` is asked to write anew
 
 What the person had as a member of an organization is another matter, and stays.
 """

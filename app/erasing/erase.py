@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from app import users
 from app.actions import log as actions
-from app.erasing import archived, issued, lists
+from app.erasing import issued, lists
 from app.errors import PointsError
 from app.events import log
 from app.events.sequencer import DIGESTED
@@ -54,8 +54,6 @@ def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:
         issued.erase(user_id)
         lists.erase(user_id)
         with transaction() as connection:
-            archived.ask(connection, user_id)  # Again: a range may have been closed meanwhile.
-            archived.note_erased(connection)
             connection.execute(_FORGET_ADDRESSES, {"id": user_id})
     with transaction() as connection:
         return users.get_by_id(connection, user_id)
@@ -85,7 +83,6 @@ def _begin(connection: Connection, user_id: int) -> bool | None:
         # The sequencer moves events from the first table to the second, so look there later.
         for statement in (_ERASE_UNNUMBERED, _ERASE_NUMBERED):
             connection.execute(statement, {"ids": ids})
-        archived.ask(connection, user_id)
         log.write_of_user(connection, log.USER_ERASED, user_id)
         actions.record(connection, actions.USER_ERASED, subject_id=user_id)
     return not connection.execute(_HAS_ADDRESSES, {"id": user_id}).scalar_one()

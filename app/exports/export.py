@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from app.batches import archived
 from app.exports import sources
-from app.exports.columns import SUMMED, TRANSACTIONS, Lines, Writing
+from app.exports.columns import SUMMED, Lines, Writing
 from app.exports.settled import settled_until
 from app.exports.sources import TABLES, Source, position_of
 from app.pages.filters import CursorPosition, Filters
@@ -88,14 +87,11 @@ def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -
 
     Raises:
         NotFound: the organization has no such row in this mode.
-        Archived: the transactions are those of a batch of the archive.
         Unsettled: some transaction that writes to the list does not end.
     """
     writing = Writing(kind=kind, form=form)
     with transaction() as connection:  # On the primary: only there are the locks of those who write.
         start = None if after is None else position_of(connection, kind, after, filters)
-        if kind == TRANSACTIONS and filters.batch_id is not None:
-            archived.require_readable(connection, [filters.batch_id], **filters.mode)
         wanted = None if filters.contradict_themselves else with_address_of_user(connection, filters)
         if wanted is None:
             return Export(writing, None, start)

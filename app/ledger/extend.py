@@ -5,8 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches import archived
-from app.errors import CannotExtend, InvalidRequest, NotFound
+from app.errors import CannotExtend, InvalidRequest
 from app.fields.field import Table
 from app.fields.kinds import Timestamp
 from app.ledger.holders import exclude_claims
@@ -33,7 +32,6 @@ def extend(
 
     Raises:
         NotFound: the organization has no such transaction in this mode.
-        Archived: it is in the archive.
         CannotExtend: it is not held, is held without end, or its end has passed.
         InvalidRequest: the time is not later, or too far ahead.
     """
@@ -49,11 +47,7 @@ def extend(
     lock_organization(connection, organization_id)
     if not sandbox:
         exclude_claims(connection, organization_id)
-    try:
-        row = row_with_id(connection, _FIND, parameters, "transaction")
-    except NotFound:
-        archived.require_transaction(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
-        raise
+    row = row_with_id(connection, _FIND, parameters, "transaction")
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)
     if held_until == row.held_until:  # A repeated call.

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches.archived import Archived
 from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.ledger.held import take_off_list
@@ -50,7 +49,6 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "organization_id": organization_id,
         "disabled": OrganizationDisabled.code,
         "not_issued": BatchNotIssued.code,
-        "archived": Archived.code,
         "too_large": BalanceTooLarge.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH

@@ -23,14 +23,8 @@ WITH reversal AS MATERIALIZED (
            coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing
     FROM (SELECT *, bool_or(code IS NOT NULL) OVER () AS is_short FROM decided) d CROSS JOIN reversal r
 ), refusal AS MATERIALIZED (
-    -- Nothing moves any more in a range that goes into the archive, and a range may close after a reversal was accepted.
     -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
-                WHEN EXISTS (SELECT FROM reversal r
-                             CROSS JOIN LATERAL unnest(reversal_batches(r.batch_id, r.transaction_ids)) AS x (batch_id)
-                             JOIN archived_ranges a
-                                  ON x.batch_id >= a.first_batch_id AND x.batch_id < a.end_batch_id)
-                    THEN CAST(:archived AS text)
                 WHEN EXISTS (SELECT FROM reversal r
                              CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id
                                                                            AND organization_id = r.organization_id

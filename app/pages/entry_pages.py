@@ -63,13 +63,10 @@ def _row(row: Any) -> EntryRow:
 
 
 _NEWEST_FIRST = "created_at DESC, transaction_id DESC"
-# The item's own amount, where the transaction is in the archive. It is worked out only then.
-_PLACE = f"e.transaction_id % {POSITIONS}"
-_OWN = f"b.running_totals[{_PLACE} + 1] - coalesce(b.running_totals[{_PLACE}], 0)"
 # The second part is what is not folded yet; a claim has its entry at once. Batches are looked up one by one, because
 # for a join PostgreSQL might read the whole table.
 _LINES = f"""
-    SELECT e.transaction_id, e.reversal_id, coalesce(e.amount, t.amount, b.amount, {_OWN}) AS amount, o.id, o.name,
+    SELECT e.transaction_id, e.reversal_id, coalesce(e.amount, t.amount, b.amount) AS amount, o.id, o.name,
            coalesce(t.label, b.label) AS label, t.reference, e.created_at,
            row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read
     FROM (SELECT * FROM (
@@ -89,10 +86,10 @@ _LINES = f"""
                WHERE {{from_start}}
                ORDER BY {_NEWEST_FIRST} LIMIT :rows)
           ) of_both ORDER BY {_NEWEST_FIRST} LIMIT :rows) e
-    LEFT JOIN LATERAL (SELECT amount, label, reference FROM transactions
-                       WHERE batch_id = e.transaction_id / {POSITIONS} AND position = e.transaction_id % {POSITIONS}
-                         AND organization_id = e.organization_id LIMIT 1) t ON true
-    CROSS JOIN LATERAL (SELECT amount, label, running_totals FROM batches
+    CROSS JOIN LATERAL (SELECT amount, label, reference FROM transactions
+                        WHERE batch_id = e.transaction_id / {POSITIONS} AND position = e.transaction_id % {POSITIONS}
+                          AND organization_id = e.organization_id LIMIT 1) t
+    CROSS JOIN LATERAL (SELECT amount, label FROM batches
                         WHERE id = e.transaction_id / {POSITIONS} AND organization_id = e.organization_id LIMIT 1) b
     CROSS JOIN LATERAL (SELECT id, name FROM organizations WHERE id = e.organization_id LIMIT 1) o
     ORDER BY {_NEWEST_FIRST}

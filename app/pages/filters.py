@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
 from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.settings import INT64_MAX
@@ -32,13 +32,6 @@ _FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
     REVERSED: (True, None),
     RETURNED: (True, False),
 }
-
-
-class OrganizationAndMode(TypedDict):
-    """Whose rows, and of which mode."""
-
-    organization_id: int
-    sandbox: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,11 +95,6 @@ class Filters:
     @property
     def _credits(self) -> set[bool]:
         return _given(self.credited, self.allocated, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[1])
-
-    @property
-    def mode(self) -> OrganizationAndMode:
-        """Return the organization and the mode, as functions of a batch take them."""
-        return {"organization_id": self.organization_id, "sandbox": self.sandbox}
 
     @property
     def contradict_themselves(self) -> bool:

@@ -5,9 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches import archived
 from app.batches.read import BatchRow, TransactionRow
-from app.errors import NotFound
 from app.pages import addresses, far, references
 from app.pages.far import Totals
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
@@ -38,9 +36,6 @@ def page(
         is_far: look as far back as for a person (app/pages/far.py).
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
-
-    Raises:
-        Archived: the filters name a batch of the archive.
     """
     of_user = with_address_of_user(connection, filters)
     if of_user is None:
@@ -52,10 +47,7 @@ def page(
     def next_start(row: Any) -> CursorPosition:
         return CursorPosition(row.issued_at if by_time else None, row.transaction_id)
 
-    page = read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
-    if filters.batch_id is not None and not page.rows:
-        archived.require_readable(connection, [filters.batch_id], **filters.mode)
-    return page
+    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
 
 
 def with_address_of_user(connection: Connection, filters: Filters) -> Filters | None:
@@ -77,7 +69,6 @@ def get(connection: Connection, transaction_id: int, *, organization_id: int, sa
 
     Raises:
         NotFound: they have no such transaction.
-        Archived: it is in the archive.
     """
     batch_id, position = batch_and_position(transaction_id)
     parameters = {
@@ -87,11 +78,7 @@ def get(connection: Connection, transaction_id: int, *, organization_id: int, sa
         "organization_id": organization_id,
         "sandbox": sandbox,
     }
-    try:
-        return _row(row_with_id(connection, _GET, parameters, "transaction"))
-    except NotFound:
-        archived.require_transaction(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
-        raise
+    return _row(row_with_id(connection, _GET, parameters, "transaction"))
 
 
 def _row(row: Any) -> Row:

@@ -35,8 +35,6 @@ class Kind(IntEnum):
     RETURN = 0x5254
     # One process at a time makes partitions, in a transaction that does nothing else.
     PARTITIONS = 0x5041
-    # One process archives. It is held by the session, since a range takes many transactions.
-    ARCHIVE = 0x4152
     # One deployment migrates. It is held by the session, since a migration has several transactions.
     MIGRATION = 0x4D49
 

@@ -33,7 +33,7 @@ class Partitions(NamedTuple):
 def first_partitions(size: int) -> list[str]:
     """Return the statements that make the partitions of a new database."""
     return [
-        f"CREATE TABLE {name(first)} PARTITION OF transactions FOR VALUES FROM ({first}) TO ({first + size})"
+        f"CREATE TABLE {_name(first)} PARTITION OF transactions FOR VALUES FROM ({first}) TO ({first + size})"
         for first in range(0, size * (_AHEAD + 1), size)
     ]
 
@@ -64,45 +64,26 @@ def make_ahead(connection: Connection, *, size: int) -> int:
     made = 0
     while ahead < _AHEAD:
         first, end = end, (max(end, newest_id) // size + 1) * size
-        connection.execute(text(f"CREATE TABLE {name(first)} (LIKE transactions INCLUDING ALL)"))
+        connection.execute(text(f"CREATE TABLE {_name(first)} (LIKE transactions INCLUDING ALL)"))
         connection.execute(
-            text(f"ALTER TABLE transactions ATTACH PARTITION {name(first)} FOR VALUES FROM ({first}) TO ({end})")
+            text(f"ALTER TABLE transactions ATTACH PARTITION {_name(first)} FOR VALUES FROM ({first}) TO ({end})")
         )
         made += 1
         ahead += first > newest_id
     return made
 
 
-class Partition(NamedTuple):
-    """A partition by its batch ids. `is_pending`: its detaching was interrupted, and no statement sees it any more."""
-
-    first: int
-    end: int
-    is_pending: bool
-
-
-def attached(connection: Connection) -> list[Partition]:
-    """Return all partitions that are attached, or whose detaching was interrupted, in order."""
-    return [Partition._make(row) for row in connection.execute(_ATTACHED)]
-
-
-def name(first: int) -> str:
-    """Return the name of the partition whose first batch id this is."""
+def _name(first: int) -> str:
     return f"transactions_from_{first}"
 
 
 # PostgreSQL keeps a bound as an expression, and words it by this function alone.
-_BOUNDS = r"regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') AS bounds"
-_OF_TRANSACTIONS = """
-    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = CAST('transactions' AS regclass)"""
-_ATTACHED = text(f"""
-    SELECT CAST(bounds[1] AS bigint) AS first, CAST(bounds[2] AS bigint), is_pending
-    FROM (SELECT {_BOUNDS}, i.inhdetachpending AS is_pending {_OF_TRANSACTIONS}) partitions ORDER BY first
-""")
-_LOOK = text(f"""
+_LOOK = text(r"""
     SELECT count(*) FILTER (WHERE CAST(bounds[1] AS bigint) > newest_id), coalesce(max(CAST(bounds[2] AS bigint)), 0),
            max(newest_id),
            coalesce(max(CAST(bounds[1] AS bigint)) FILTER (WHERE CAST(bounds[1] AS bigint) <= newest_id), 0)
     FROM (SELECT last_value AS newest_id FROM batches_id_seq) sequence
-    LEFT JOIN (SELECT {_BOUNDS} {_OF_TRANSACTIONS}) partitions ON true
+    LEFT JOIN (SELECT regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') AS bounds
+               FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+               WHERE i.inhparent = CAST('transactions' AS regclass)) partitions ON true
 """)

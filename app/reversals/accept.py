@@ -6,7 +6,6 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
-from app.batches import archived
 from app.batches.read import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
 from app.errors import BatchNotIssued, IdempotencyKeyReused, OrganizationDisabled
 from app.postgres.database import row_with_id
@@ -14,7 +13,6 @@ from app.postgres.digests import digest
 from app.reversals import read as reversals
 from app.reversals.errors import BatchAwaitsApproval, BatchScheduled
 from app.reversals.request import ReverseRequest
-from app.values.ids import POSITIONS
 
 
 class AcceptedReversal(NamedTuple):
@@ -33,11 +31,8 @@ def require_batch(connection: Connection, who: Caller, request: ReverseRequest) 
     """Return the status of the batch that a request names; None when it names transactions.
 
     Raises:
-        Archived: it, or the batch of a transaction, is in the archive or on its way.
         NotFound: the organization has no such batch in this mode.
     """
-    batch_ids = [request.batch_id] if request.batch_id else {id_ // POSITIONS for id_ in request.transaction_ids or ()}
-    archived.require_open(connection, batch_ids, organization_id=who.organization.id, sandbox=who.sandbox)
     if request.batch_id is None:
         return None
     parameters = {"id": request.batch_id, "organization_id": who.organization.id, "sandbox": who.sandbox}
@@ -60,7 +55,6 @@ def accept(
     Raises:
         IdempotencyKeyReused: the key was used with another body.
         NotFound: there is no such batch.
-        Archived: something of it is in the archive or on its way.
         BatchScheduled, BatchAwaitsApproval: it is not queued yet, so there is nothing to wait for.
         BatchNotIssued: it was cancelled, refused or rejected, so there is nothing to take back.
         OrganizationDisabled: a suspended organization may take points back, a disabled one may not.

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches import archived
 from app.postgres.database import fetch_all, row_with_id
 from app.postgres.digests import digest
 from app.values.ids import POSITIONS
@@ -99,29 +98,20 @@ _OF_BATCH = text(f"""
 
 
 def entries_of(connection: Connection, reversal_id: int, *, organization_id: int) -> list[EntryRow]:
-    """Return what a reversal took from each of its transactions, in request order.
-
-    Raises:
-        Archived: one of them is in the archive.
-    """
+    """Return what a reversal took from each of its transactions, in request order."""
     parameters = {"reversal_id": reversal_id, "organization_id": organization_id}
     rows = fetch_all(connection, _ENTRIES, parameters, binary=True)
-    gone = [(row[0] // POSITIONS, row[-1]) for row in rows if row[1] is None]
-    if gone:
-        batch_ids, sandbox = {batch_id for batch_id, _ in gone}, gone[0][1]
-        archived.require_readable(connection, batch_ids, organization_id=organization_id, sandbox=sandbox)
-    return [EntryRow._make(row[:-1]) for row in rows]
+    return list(map(EntryRow._make, rows))
 
 
 # LIMIT 1 makes PostgreSQL find each transaction by its batch and position. Where nearly all batches have one recipient,
 # it would read the whole batch for each.
 _ENTRIES = b"""
-    SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed,
-           e.code, b.sandbox
+    SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed, e.code
     FROM reversal_entries e
-    LEFT JOIN LATERAL (SELECT email, amount FROM transactions
-                       WHERE batch_id = e.batch_id AND position = e.transaction_position
-                         AND organization_id = e.organization_id LIMIT 1) t ON true
+    CROSS JOIN LATERAL (SELECT email, amount FROM transactions
+                        WHERE batch_id = e.batch_id AND position = e.transaction_position
+                          AND organization_id = e.organization_id LIMIT 1) t
     JOIN batches b ON b.id = e.batch_id AND b.organization_id = e.organization_id
     WHERE e.reversal_id = %(reversal_id)s AND e.organization_id = %(organization_id)s
     ORDER BY e.position

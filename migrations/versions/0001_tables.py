@@ -21,7 +21,6 @@ def downgrade() -> None:
     op.execute(
         "DROP TABLE organizations, api_keys, platform_keys, members, member_sessions, actions, used_forms,"
         " service_secrets, uploads, upload_parts, users, former_addresses, reversals, reversal_entries, batches,"
-        " archived_sums, archived_claims, archived_erasures, archived_ranges,"
         " transactions, held_transactions, held_listing, user_balances, unfolded_batches, unfolded_claims,"
         " refills, daily_sums, unnumbered_events, events, event_logs, webhooks, webhook_deliveries, api_requests,"
         " key_days, points_given_back, user_entries"

@@ -339,9 +339,6 @@ CREATE TABLE former_addresses (
 --
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
 --
--- Since `archived_at` its recipients are in the archive only: `emails` is empty, and what else each of them had is null.
--- `running_totals` stay: entries of users need the amounts.
---
 -- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
 -- The accepting statement joins that row instead, and organizations are never deleted.
 CREATE TABLE batches (
@@ -390,18 +387,14 @@ CREATE TABLE batches (
     last_refill bigint,
     held_until timestamptz,
     return_at timestamptz,
-    archived_at timestamptz,
     digest bytea,
     CONSTRAINT ck_batches_sent_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
     CONSTRAINT ck_batches_recipients_counted CHECK (
-        recipient_count BETWEEN 1 AND 131072
-        AND CASE WHEN archived_at IS NULL THEN cardinality(emails) = recipient_count
-                 ELSE emails = '{}' AND num_nonnulls(email_keys, labels, item_references) = 0 END
+        recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
         AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)
         AND (running_totals IS NULL OR cardinality(running_totals) = recipient_count)
         AND (labels IS NULL OR cardinality(labels) = recipient_count)
         AND (item_references IS NULL OR cardinality(item_references) = recipient_count)),
-    CONSTRAINT ck_batches_archived_once_issued CHECK (archived_at IS NULL OR status = 'issued'),
     CONSTRAINT ck_batches_amount_or_running_totals CHECK ((amount IS NULL) = (running_totals IS NOT NULL)),
     CONSTRAINT ck_batches_idempotency_key_with_hash CHECK (
         (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
@@ -563,77 +556,6 @@ CREATE TABLE held_listing (
     listing_to bigint NOT NULL,
     told_before xid8,
     CONSTRAINT ck_held_listing_in_order CHECK (listed_to BETWEEN 0 AND listing_to)
-);
-
--- A range of batch ids, that of one partition, whose transactions go into the archive (app/archive). Since `closing_at`
--- nothing of it is taken back any more. Once its files are written, read back and compared (`compared_at`), their name
--- and digests stand here. Since `archived_at` the archive alone is asked for its issued batches; its partition is dropped
--- then, and by `emptied_at` its batches have no recipients here. `rewritten` counts the erasures of rows that were not
--- compared yet: files that were written before one of them are written again.
-CREATE TABLE archived_ranges (
-    first_batch_id bigint CONSTRAINT pk_archived_ranges PRIMARY KEY,
-    end_batch_id bigint NOT NULL,
-    closing_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    rewritten bigint NOT NULL DEFAULT 0,
-    transactions bigint,
-    file text COLLATE "C",
-    sha256 bytea,
-    batches_sha256 bytea,
-    compared_at timestamptz,
-    archived_at timestamptz,
-    emptied_at timestamptz,
-    CONSTRAINT ck_archived_ranges_sha256 CHECK (octet_length(sha256) = 32 AND octet_length(batches_sha256) = 32),
-    CONSTRAINT ck_archived_ranges_in_order CHECK (first_batch_id BETWEEN 0 AND end_batch_id - 1),
-    CONSTRAINT ck_archived_ranges_compared_whole CHECK (
-        num_nonnulls(transactions, file, sha256, batches_sha256, compared_at) IN (0, 5)),
-    CONSTRAINT ck_archived_ranges_one_after_the_other CHECK (
-        (archived_at IS NULL OR compared_at IS NOT NULL) AND (emptied_at IS NULL OR archived_at IS NOT NULL)),
-    CONSTRAINT ex_archived_ranges_apart EXCLUDE USING gist (int8range(first_batch_id, end_batch_id) WITH &&)
-);
-
--- The closing sums of a range that was compared, of each organization and mode: what its transactions moved of each user,
--- or of nobody (`user_id` null). `debited` counts what was taken from the balance, `taken_back` what went back to it of
--- that; `credits` counts transactions, and `credited` the points of them that are left with the user.
-CREATE TABLE archived_sums (
-    first_batch_id bigint NOT NULL
-        CONSTRAINT fk_archived_sums_first_batch_id REFERENCES archived_ranges (first_batch_id),
-    organization_id bigint NOT NULL,
-    user_id bigint,
-    transactions bigint NOT NULL,
-    credits bigint NOT NULL,
-    debited numeric NOT NULL,
-    credited numeric NOT NULL,
-    taken_back numeric NOT NULL,
-    sandbox boolean NOT NULL,
-    CONSTRAINT uq_archived_sums UNIQUE NULLS NOT DISTINCT (first_batch_id, organization_id, sandbox, user_id),
-    CONSTRAINT ck_archived_sums_not_negative CHECK (
-        least(credits, credited, taken_back) >= 0 AND credits <= transactions),
-    CONSTRAINT ck_archived_sums_hold_nothing CHECK (debited = credited + taken_back),
-    CONSTRAINT ck_archived_sums_credited_to_a_user CHECK (user_id IS NOT NULL OR credits = 0 AND credited = 0)
-);
-
--- The claims of transactions of a range that was compared, as the events of claims tell them.
-CREATE TABLE archived_claims (
-    first_batch_id bigint NOT NULL
-        CONSTRAINT fk_archived_claims_first_batch_id REFERENCES archived_ranges (first_batch_id),
-    organization_id bigint NOT NULL,
-    user_id bigint NOT NULL,
-    claimed_at timestamptz NOT NULL,
-    transactions bigint NOT NULL,
-    CONSTRAINT pk_archived_claims PRIMARY KEY (first_batch_id, organization_id, user_id, claimed_at)
-);
-
--- A user whose addresses must be erased in the files of a range; the row goes once they are written anew. The hashes are
--- the SHA-256 of the addresses, which stand nowhere else, each with the last batch to which it was theirs.
-CREATE TABLE archived_erasures (
-    first_batch_id bigint NOT NULL
-        CONSTRAINT fk_archived_erasures_first_batch_id REFERENCES archived_ranges (first_batch_id) ON DELETE CASCADE,
-    user_id bigint NOT NULL,
-    address_hashes bytea[] NOT NULL,
-    last_batch_ids bigint[] NOT NULL,
-    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT pk_archived_erasures PRIMARY KEY (first_batch_id, user_id),
-    CONSTRAINT ck_archived_erasures_each_to_a_batch CHECK (cardinality(address_hashes) = cardinality(last_batch_ids))
 );
 
 -- The points that a user has of one organization, without those of batches in `unfolded_batches`: a user's balance is
@@ -942,13 +864,9 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
         END $$;
 CREATE TRIGGER batches_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
-                               label, recipient_count, metadata, hold_days, rehearsed_unpaid ON batches
+                               label, recipient_count, labels, item_references, metadata, hold_days,
+                               rehearsed_unpaid ON batches
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER batches_archived_once BEFORE UPDATE OF archived_at ON batches
-    FOR EACH ROW WHEN (OLD.archived_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER batches_items_only_archived BEFORE UPDATE OF labels, item_references ON batches
-    FOR EACH ROW WHEN (NEW.archived_at IS NULL OR num_nonnulls(NEW.labels, NEW.item_references) > 0)
-    EXECUTE FUNCTION refuse_change();
 -- The one edit of what was written: a person may have their name and address erased (app/erasing). Ids, amounts, order
 -- and flags stay, so the books do; nothing else takes the place of an address.
 CREATE FUNCTION only_erased(was text[], becomes text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -956,11 +874,8 @@ CREATE FUNCTION only_erased(was text[], becomes text[]) RETURNS boolean LANGUAGE
         SELECT FROM unnest($1, $2) AS x (was, becomes) WHERE x.was <> x.becomes AND x.becomes !~ '^erased-[0-9]+$')
 $$;
 CREATE TRIGGER batches_addresses_only_erased BEFORE UPDATE OF emails, email_keys ON batches
-    FOR EACH ROW WHEN (CASE WHEN NEW.archived_at IS NOT NULL
-                            THEN cardinality(NEW.emails) > 0 OR NEW.email_keys IS NOT NULL
-                            ELSE NOT only_erased(OLD.emails, NEW.emails)
-                                 OR NOT only_erased(coalesce(OLD.email_keys, OLD.emails),
-                                                    coalesce(NEW.email_keys, NEW.emails)) END)
+    FOR EACH ROW WHEN (NOT only_erased(OLD.emails, NEW.emails)
+                       OR NOT only_erased(coalesce(OLD.email_keys, OLD.emails), coalesce(NEW.email_keys, NEW.emails)))
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_addresses_only_erased BEFORE UPDATE OF email, email_key ON transactions
     FOR EACH ROW WHEN (NEW.email !~ '^erased-[0-9]+$' OR NEW.email_key IS NOT NULL)
@@ -1078,12 +993,5 @@ CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
 CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
     FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
     EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER archived_ranges_emptied_for_good BEFORE DELETE OR UPDATE OF end_batch_id, transactions, archived_at,
-                                                                           emptied_at ON archived_ranges
-    FOR EACH ROW WHEN (OLD.emptied_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER archived_sums_written_once BEFORE UPDATE ON archived_sums
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER archived_claims_written_once BEFORE UPDATE ON archived_claims
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
     FOR EACH ROW EXECUTE FUNCTION refuse_change();

@@ -17,10 +17,9 @@ from app.postgres.database import snapshot
 from tests.integration import books
 from tests.integration.breaks import BREAKS, KEPT, write_the_books
 from tests.integration.breaks_of_answers import BREAKS_OF_ANSWERS, write_what_was_answered
-from tests.integration.breaks_of_the_archive import BREAKS_OF_THE_ARCHIVE
 from tests.integration.unseen import SEEN_TOO, UNSEEN, write_what_no_audit_sees
 
-_ALL_BREAKS = BREAKS + BREAKS_OF_ANSWERS + BREAKS_OF_THE_ARCHIVE
+_ALL_BREAKS = BREAKS + BREAKS_OF_ANSWERS
 
 
 @pytest.mark.usefixtures("database")

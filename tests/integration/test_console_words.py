@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("database")
     ("path", "words"),
     [
         ("", ["balance", "batch", "held", "refill", "scheduled"]),
-        ("/batches", ["batch", "label", "archived", *STATUSES]),
+        ("/batches", ["batch", "label", *STATUSES]),
         ("/transactions", ["reference", "label", "debited", *STATES]),
         ("/batches/1", ["reference", *STATES]),
         ("/held", ["debited", "returned", "reference"]),

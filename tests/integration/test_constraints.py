@@ -30,11 +30,6 @@ _PLATFORM_KEY = "INSERT INTO platform_keys (name, scopes, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
 _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
-_RANGE = "INSERT INTO archived_ranges (first_batch_id, end_batch_id"
-_COMPARED = f"{_RANGE}, transactions, file, sha256, batches_sha256, compared_at) VALUES (0, 9, 1, 'x', sha256('x'),"
-_SUM = f"{_RANGE}) VALUES (0, 9); INSERT INTO archived_sums VALUES"
-_CLAIM = f"{_RANGE}) VALUES (0, 9); INSERT INTO archived_claims VALUES"
-_ERASURE = f"{_RANGE}) VALUES (0, 9); INSERT INTO archived_erasures VALUES"
 
 # There are an organization 1 with two members, who have a link each, a user 1, and two issued batches of two recipients
 # each: batch 1 credited the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
@@ -416,29 +411,6 @@ REFUSED = [
     ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET amounts = '{1}'"),
     ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET item_references = '{r}'"),
     ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET labels = '{l}'"),
-    ("ck_batches_recipients_counted", "UPDATE batches SET archived_at = now() WHERE id = 1"),
-    (
-        "ck_batches_archived_once_issued",
-        "UPDATE batches SET archived_at = now(), emails = '{}', email_keys = NULL, status = 'queued' WHERE id = 1",
-    ),
-    ("ck_archived_ranges_in_order", f"{_RANGE}) VALUES (9, 9)"),
-    ("ck_archived_ranges_in_order", f"{_RANGE}) VALUES (-1, 9)"),
-    ("ck_archived_ranges_sha256", f"{_COMPARED} 'x', now())"),
-    ("ck_archived_ranges_compared_whole", f"{_COMPARED} sha256('x'), NULL)"),
-    ("ck_archived_ranges_one_after_the_other", f"{_RANGE}, archived_at) VALUES (0, 9, now())"),
-    ("ck_archived_ranges_one_after_the_other", f"{_RANGE}, emptied_at) VALUES (0, 9, now())"),
-    ("ex_archived_ranges_apart", f"{_RANGE}) VALUES (0, 9), (8, 10)"),
-    ("uq_archived_sums", f"{_SUM} (0, 1, NULL, 1, 0, 0, 0, 0, false), (0, 1, NULL, 1, 0, 0, 0, 0, false)"),
-    ("ck_archived_sums_not_negative", f"{_SUM} (0, 1, 1, 1, 2, 2, 2, 0, false)"),
-    ("ck_archived_sums_not_negative", f"{_SUM} (0, 1, 1, 1, 1, 0, 1, -1, false)"),
-    ("ck_archived_sums_hold_nothing", f"{_SUM} (0, 1, NULL, 1, 0, 2, 0, 1, false)"),
-    ("ck_archived_sums_credited_to_a_user", f"{_SUM} (0, 1, NULL, 1, 1, 2, 2, 0, false)"),
-    ("fk_archived_sums_first_batch_id", "INSERT INTO archived_sums VALUES (0, 1, NULL, 1, 0, 0, 0, 0, false)"),
-    ("fk_archived_claims_first_batch_id", "INSERT INTO archived_claims VALUES (0, 1, 1, now(), 1)"),
-    ("pk_archived_claims", f"{_CLAIM} (0, 1, 1, now(), 1), (0, 1, 1, now(), 2)"),
-    ("fk_archived_erasures_first_batch_id", "INSERT INTO archived_erasures VALUES (0, 1, '{}', '{}')"),
-    ("pk_archived_erasures", f"{_ERASURE} (0, 1, '{{}}', '{{}}'), (0, 1, '{{}}', '{{}}')"),
-    ("ck_archived_erasures_each_to_a_batch", f"{_ERASURE} (0, 1, '{{}}', '{{1}}')"),
 ]
 
 

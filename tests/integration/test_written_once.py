@@ -28,10 +28,6 @@ _CREDITED, _HELD, _NOT_DEBITED, _SANDBOX = (
     f"WHERE (batch_id, position) = ({batch_id}, {position})" for batch_id, position in ((1, 0), (1, 1), (1, 2), (2, 0))
 )
 _RETURNED, _EXTENDED = (f"WHERE (batch_id, position) = (6, {position})" for position in (0, 1))
-_EMPTIED = "UPDATE batches SET archived_at = now(), emails = '{}', email_keys = NULL WHERE id = 1"
-_RANGE = "INSERT INTO archived_ranges VALUES (0, 9, now(), 0, 1, 'x', sha256('x'), sha256('x'), now(), now(), now())"
-_SUM = "INSERT INTO archived_sums VALUES (0, 1, NULL, 1, 0, 0, 0, 0, false)"
-_CLAIM = "INSERT INTO archived_claims VALUES (0, 1, 1, now(), 1)"
 REFUSED = [
     *(("transactions_written_once", f"UPDATE transactions SET {change} {_HELD}") for change in (
         "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
@@ -59,7 +55,8 @@ REFUSED = [
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_SANDBOX}"),
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "amount = 1", "sandbox = true", "organization_id = 2", "label = 'x'", "atomic = true", "recipient_count = 2",
-        "hold_days = 1", "rehearsed_unpaid = false", "emails = '{erased-1}', label = 'x'",
+        "hold_days = 1", "rehearsed_unpaid = false", "labels = '{x}'", "item_references = '{x}'",
+        "emails = '{erased-1}', label = 'x'",
     )),
     *(("batches_addresses_only_erased", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "emails = '{x@example.com}'", "email_keys = '{x@example.com}'", "emails = '{erased-1}', email_keys = '{x@y.z}'",
@@ -84,15 +81,6 @@ REFUSED = [
         "rejection_reason = 'x'", "queue_place = 1",
     )),
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
-    ("batches_archived_once", f"{_EMPTIED}; UPDATE batches SET archived_at = NULL WHERE id = 1"),
-    ("batches_addresses_only_erased", "UPDATE batches SET archived_at = now(), emails = '{x@y.org}' WHERE id = 1"),
-    *(("batches_items_only_archived", f"UPDATE batches SET {change} WHERE id = 1") for change in (
-        "labels = NULL", "item_references = NULL", "archived_at = now(), labels = '{x,y,z}'",
-    )),
-    ("archived_ranges_emptied_for_good", f"{_RANGE}; DELETE FROM archived_ranges"),
-    ("archived_ranges_emptied_for_good", f"{_RANGE}; UPDATE archived_ranges SET archived_at = NULL"),
-    ("archived_sums_written_once", f"{_RANGE}; {_SUM}; UPDATE archived_sums SET transactions = 2"),
-    ("archived_claims_written_once", f"{_RANGE}; {_CLAIM}; UPDATE archived_claims SET transactions = 2"),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),
     ("batches_accepted_once", "UPDATE batches SET member_id = 1 WHERE id = 3"),

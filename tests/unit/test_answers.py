@@ -49,7 +49,6 @@ def queued_batch(**changes: Any) -> BatchRow:
         organization_name=None,
         last_refill=None,
         held_until=None,
-        archived_at=None,
         organization_created_at=MOMENT,
         sender=None,
         approval=None,

@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import BaseModel
 
 from app.api.openapi.answer_values import Additions, Cursor, Id, Points, Time, says, says_one_of
-from app.batches.archived import Archived
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.reversals.read import QUEUED, STATUSES
 
@@ -63,7 +62,7 @@ class _ReversalHead(BaseModel):
     status: str = says_one_of(STATUSES, "Refused: nothing was taken, and `refusal` says why.", "done")
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
     refusal: str | None = says_one_of(
-        (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code, Archived.code),
+        (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code),
         "Why it was refused, as a stable word; null unless it was refused.",
         None,
     )

@@ -9,9 +9,8 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.query import query, refuse_parameters
 from app.api_keys import Caller
-from app.batches import archived, payloads, sums
+from app.batches import payloads, sums
 from app.batches import read as batches
-from app.batches.read import ISSUED
 from app.errors import NotFound
 from app.pages import batch_pages
 from app.pages.queries import next_cursor, parse_page_request
@@ -28,7 +27,9 @@ def list_batches() -> Response:
     asked = parse_page_request("batches", query(), who)
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-        states = sums.states_of(connection, page.rows, organization_id=who.organization.id)
+        states = sums.count_states(
+            connection, [batch.id for batch in page.rows if batch.debited_count], organization_id=who.organization.id
+        )
         metadata = batches.find_metadata(
             connection, [batch.id for batch in page.rows], organization_id=who.organization.id
         )
@@ -62,13 +63,10 @@ def read_batch(connection: Connection, batch_id: int, who: Caller, *, only_own: 
 
     Raises:
         NotFound: the caller has no such batch.
-        Archived: its transactions are in the archive.
     """
     batch = batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
     if only_own and batch.api_key_id != who.api_key_id:
         raise NotFound("batch", batch_id)
     transactions = batches.transactions_of(connection, batch.id, organization_id=batch.organization_id)
-    if batch.status == ISSUED and not transactions:
-        archived.require_readable(connection, [batch.id], organization_id=batch.organization_id, sandbox=batch.sandbox)
     metadata = batches.find_metadata(connection, [batch.id], organization_id=batch.organization_id).get(batch.id)
     return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

@@ -14,8 +14,6 @@ from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
-from app.batches import archived
-from app.batches.archived import Archived
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away, single_statement, transaction
@@ -35,7 +33,7 @@ _RETRY_AFTER_S = 1
 
 # What a worker may refuse a reversal for, by the code that it writes.
 _REFUSALS: dict[str | None, type[PointsError]] = {
-    refusal.code: refusal for refusal in (OrganizationDisabled, BatchNotIssued, Archived, BalanceTooLarge)
+    refusal.code: refusal for refusal in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge)
 }
 
 _log = logs.logger()
@@ -95,8 +93,6 @@ def _read_existing(who: Caller, fields: dict[str, Any], limits: Settings) -> Rev
         return reading.request()
     with single_statement() as connection:
         absent = reversals.absent(connection, reading.ids, organization_id=who.organization.id, sandbox=who.sandbox)
-        if absent:  # What is in the archive is no fault of the body: it is refused by itself.
-            absent -= archived.among(connection, absent, organization_id=who.organization.id, sandbox=who.sandbox)
     return reading.request(absent)
 
 
@@ -105,7 +101,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
 
     Raises:
         ReversalLost: it is not there, or a failover gave its id to another reversal.
-        OrganizationDisabled, BatchNotIssued, Archived, BalanceTooLarge: the worker has refused it under the row lock.
+        OrganizationDisabled, BatchNotIssued, BalanceTooLarge: the worker has refused it under the row lock.
     """
     found = _committed(who, accepted.reversal_id)
     if found is None or found[0].created_at != accepted.created_at:

@@ -4,7 +4,6 @@ from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.batches import archived
 from app.batches import read as batches
 from app.batches.read import AWAITING_APPROVAL, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
@@ -25,7 +24,6 @@ def outcome(token: str) -> AnyResponse | str:
             return redirect(url_for("console.check", token=token))
         rows = batches_of(connection, upload)
         sender = names_of(connection, [upload.member_id])[upload.member_id]
-        is_here = not archived.among_batches(connection, [row.id for row in rows])
         sums = sums_of(connection, [row.id for row in rows], organization_id=upload.organization_id)
     return render_template(
         "console/outcome.html",
@@ -41,7 +39,6 @@ def outcome(token: str) -> AnyResponse | str:
         points=sum(row.debited_amount or 0 for row in rows),
         unpaid=sum(row.recipient_count - row.debited_count for row in rows if row.debited_count is not None),
         sums=sums,
-        is_here=is_here,
     )
 
 
@@ -51,8 +48,6 @@ def outcome_file(token: str, kind: str) -> Response:
     with transaction() as connection:
         upload = get_list(connection, token)
         rows = batches_of(connection, upload)
-        ids = [row.id for row in rows]
-        archived.require_readable(connection, ids, organization_id=upload.organization_id, sandbox=upload.sandbox)
     if upload.sent_at is None:
         raise NotFound("list", token)
     return outcomes.of_list(upload, rows, kind)

@@ -3,9 +3,7 @@
 from functools import partial
 
 from flask import Response, render_template, request
-from sqlalchemy import Connection
 
-from app.batches.archived import Archived
 from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
@@ -18,7 +16,7 @@ from app.pages.queries import next_cursor
 from app.postgres.database import transaction
 from app.postgres.standby import long_read
 from app.reversals import read as reversals
-from app.reversals.read import EntryRow, ReversalRow
+from app.reversals.read import ReversalRow
 from app.values.ids import batch_and_position
 
 
@@ -54,7 +52,7 @@ def show_reversal(reversal_id: int) -> str:
         who = calling_member(connection)
         found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         is_done = found.status == reversals.DONE
-        entries, why_not = _entries(connection, found) if is_done else ([], None)
+        entries = reversals.entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
         authors = authors_of(connection, [found])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
@@ -62,15 +60,6 @@ def show_reversal(reversal_id: int) -> str:
         reversal=found,
         batch_id=found.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
         authors=authors,
-        why_not=why_not,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
     )
-
-
-def _entries(connection: Connection, reversal: ReversalRow) -> tuple[list[EntryRow], str | None]:
-    """Return what a reversal took; or, where that is in the archive, a sentence that says so."""
-    try:
-        return reversals.entries_of(connection, reversal.id, organization_id=reversal.organization_id), None
-    except Archived as error:
-        return [], error.sentence

@@ -127,9 +127,7 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
         choice = _choice(batch, form)
-        asked = choice.request(batch_id, "-")
-        reversal_acceptance.require_batch(connection, who, asked)
-        found = recoverable(connection, asked, who.organization, batch_status=batch.status)
+        found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
         rows = batches.transactions_between(
             connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN

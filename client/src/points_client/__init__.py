@@ -8,7 +8,6 @@ from points_client._sync.consumer import Consumer
 from points_client._sync.platform import PlatformPoints
 from points_client.attempts import RETRIED, Wait
 from points_client.errors import (
-    Archived,
     Invalid,
     InvalidSignature,
     NoAnswer,
@@ -60,7 +59,6 @@ __all__ = [
     "ActionOrganization",
     "AlikeBatch",
     "Approval",
-    "Archived",
     "AsyncConsumer",
     "AsyncPlatformPoints",
     "AsyncPoints",

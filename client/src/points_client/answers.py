@@ -7,13 +7,12 @@ from typing import Any
 
 import httpx
 
-from points_client.errors import Archived, Invalid, NotAuthorized, PointsError, Refused
+from points_client.errors import Invalid, NotAuthorized, PointsError, Refused
 
 _CLASS_OF: Mapping[int, type[PointsError]] = {
     **dict.fromkeys((400, 405, 413, 415, 422), Invalid),
     401: NotAuthorized,
     **dict.fromkeys((403, 404, 409), Refused),
-    410: Archived,
 }
 
 

@@ -22,7 +22,7 @@ TRY_S, TRY_MIN_S = 30.0, 1.0  # The service itself holds a call for up to 25 s.
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _RETRY_AFTER_MAX_S = 3600.0
 # After a try that may have been accepted, only these prove that it was not, because the service looks up the key first.
-_DECIDED = frozenset((403, 409, 410, 422))
+_DECIDED = frozenset((403, 409, 422))
 _QUEUED = 202
 
 

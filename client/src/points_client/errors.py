@@ -51,14 +51,10 @@ class NotAuthorized(PointsError):
 
 
 class Refused(PointsError):
-    """The call was understood but not done (403, 404, 409, 410): the sentences say why.
+    """The call was understood but not done (403, 404, 409): the sentences say why.
 
     Among them are the bounds of the key: `insufficient_scope`, and `key_limit` for a batch of too many points.
     """
-
-
-class Archived(Refused):
-    """What the call is about is in the archive of the service's operator (410): the sentence says since when."""
 
 
 class NoAnswer(PointsError):

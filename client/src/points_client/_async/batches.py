@@ -24,7 +24,6 @@ class AsyncBatches:
 
         Raises:
             Refused: there is no such batch (404).
-            Archived: it is in the archive.
         """
         return await self._look(batch_id, None)
 

@@ -23,7 +23,6 @@ class AsyncReversals:
 
         Raises:
             Refused: there is no such reversal (404).
-            Archived: what it has taken back is in the archive.
         """
         return await self._look(reversal_id, None)
 

@@ -24,7 +24,6 @@ class Batches:
 
         Raises:
             Refused: there is no such batch (404).
-            Archived: it is in the archive.
         """
         return self._look(batch_id, None)
 

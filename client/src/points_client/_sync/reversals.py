@@ -23,7 +23,6 @@ class Reversals:
 
         Raises:
             Refused: there is no such reversal (404).
-            Archived: what it has taken back is in the archive.
         """
         return self._look(reversal_id, None)
 

@@ -21,7 +21,6 @@ class Transactions:
 
         Raises:
             Refused: there is no such transaction (404).
-            Archived: it is in the archive.
         """
         return self._caller.get(Transaction, path("transactions", transaction_id), id=transaction_id)
 

@@ -17,7 +17,7 @@ import httpx
 from points_client.testing import rehearsing
 from points_client.testing.accounts import Refusal
 from points_client.testing.answering import body_of, envelope, idempotency_key_of
-from points_client.testing.books import Books, said
+from points_client.testing.books import Books
 from points_client.testing.faults import faults_of, items_of
 from points_client.testing.fields import NotInFake
 from points_client.testing.lists import Asked, asked_for
@@ -80,12 +80,6 @@ class FakePoints(httpx.MockTransport):
     @suspended.setter
     def suspended(self, value: bool) -> None:
         self._books.is_suspended = value
-
-    def archive(self, batch_id: int) -> None:
-        """Put a batch into the archive: from now on it answers 410, and lists show only its head."""
-        with self._books.lock:
-            self._books.issue_all()
-            self._books.archive.add(self._books.batches[batch_id], said(self._books.now()))
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         if self.faults:
@@ -216,8 +210,6 @@ class FakePoints(httpx.MockTransport):
         asked = asked_for(name, request.url.params)
         if not isinstance(asked, Asked):
             raise Refusal(400, None, asked)
-        if name == "transactions" and "batch" in request.url.params:
-            self._books.archive.refuse(int(request.url.params["batch"]))
         of = self._requests.listed if name == "requests" else partial(self._books.listed, name)
         rows, more = asked.page_of(of(asked.matches))
         return envelope(200, data={name: rows, "next_cursor": more})
