@@ -111,6 +111,8 @@ def snapshot_on(connection: Connection) -> Iterator[None]:
     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with connection.begin():
         connection.execute(text("SET LOCAL enable_seqscan = on"))
+        # Before the first look: of a partition that is swapped for its copy meanwhile, it would see nothing.
+        connection.execute(text("LOCK TABLE transactions IN ACCESS SHARE MODE"))
         yield
 
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
@@ -34,6 +35,12 @@ def older_postgresql() -> Iterator[dict[str, str]]:
         return
     with running(PROGRAMS) as url:
         yield {"DATABASE_URL": url}
+
+
+def as_superuser(url: str) -> dict[str, str]:
+    """Return what PostgreSQL's own programs need in their environment, to be the superuser of a server's database."""
+    server = urlsplit(url)
+    return {"PGHOST": HOST, "PGPORT": str(server.port), "PGUSER": "postgres", "PGPASSWORD": str(server.password)}
 
 
 @contextlib.contextmanager
