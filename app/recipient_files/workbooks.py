@@ -15,7 +15,7 @@ from app.errors import Refused
 from app.recipient_files import workbook_process
 from app.values.numbers import counted
 
-# The first bytes of a workbook: a ZIP archive, or the older format.
+# The first bytes of a workbook: a ZIP file, or the older format.
 BEGINNINGS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _SECONDS_MAX = 2 * workbook_process.CPU_SECONDS_MAX
 _REASONS = {

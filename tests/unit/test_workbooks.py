@@ -120,9 +120,9 @@ def test_of_several_sheets_with_addresses_none_is_guessed(front: PayingFront, tm
 def _inflated(marks: str) -> bytes:
     """Return a workbook of some kilobytes whose first sheet holds a gigabyte."""
     file, made = io.BytesIO(), zipfile.ZipFile(io.BytesIO(xlsx({"People": ROWS})))
-    with made, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with made, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as inflated:
         for name in made.namelist():
-            with archive.open(name, "w") as part:
+            with inflated.open(name, "w") as part:
                 content = made.read(name)
                 before, mark, after = content.partition(b"</sheetData>")
                 part.write(before)

@@ -39,10 +39,10 @@ def ods(rows: Rows) -> bytes:
         "</office:spreadsheet></office:body></office:document-content>"
     )
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        archive.writestr("META-INF/manifest.xml", "<manifest/>")
-        archive.writestr("content.xml", document)
+    with zipfile.ZipFile(file, "w") as parts:
+        parts.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        parts.writestr("META-INF/manifest.xml", "<manifest/>")
+        parts.writestr("content.xml", document)
     return file.getvalue()
 
 
