@@ -96,9 +96,9 @@ MUTANTS = (
             ),
             (
                 "app/ledger/drain.py",
-                "            outcomes = _round(organization_id, first)\n",
+                "            outcomes = _round(organization_id)\n",
                 (
-                    "            outcomes = _round(organization_id, first)\n"
+                    "            outcomes = _round(organization_id)\n"
                     "            from sqlalchemy import text\n"
                     "            with transaction() as connection:\n"
                     "                for one in outcomes or []:\n"

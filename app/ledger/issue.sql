@@ -28,8 +28,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
       AND (organization_id, id) <= (%(organization_id)s::bigint, {int64_max}) AND {is_due}
     ORDER BY organization_id, id LIMIT 1
 ), decided AS (
-    SELECT 0 AS batches, CASE WHEN EXISTS (SELECT FROM due_reversal) THEN %(first_before_reversal)s::bigint
-                              ELSE %(first)s::bigint END - 1 AS place, NULL::bigint AS batch_id, false AS sandbox,
+    SELECT 0 AS batches, %(first)s::bigint - 1 AS place, NULL::bigint AS batch_id, false AS sandbox,
            0::bigint AS recipients, balance,
            sandbox_balance, 0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
     FROM organization
@@ -78,8 +77,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     FROM decided d, organization o
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      -- Otherwise the whole queue is read for these few batches, with what is dead in it.
-      AND coalesce(b.queue_place, b.id) >= (SELECT min(place) FILTER (WHERE batches > 0) FROM decided)
+      -- Otherwise the whole queue is read for these few batches.
       AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.sandbox, b.recipient_count, NULL::int AS debited_count, NULL::bigint AS debited_amount
 ), issued AS (
@@ -98,8 +96,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
                         FROM organization) o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      -- Otherwise the whole queue is read for these few batches, with what is dead in it.
-      AND coalesce(b.queue_place, b.id) >= (SELECT min(place) FILTER (WHERE batches > 0) FROM decided)
+      -- Otherwise the whole queue is read for these few batches.
       AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount

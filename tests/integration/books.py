@@ -250,7 +250,7 @@ def fold() -> int:
     """Fold everything that is not folded yet, as the worker's task does, and return in how many steps."""
     for step in range(_DRAINS_MAX):
         with transaction() as connection:
-            if ledger_fold.Folds().fold(connection) == 0:
+            if ledger_fold.fold(connection) == 0:
                 return step
     raise AssertionError("something is always unfolded")
 
