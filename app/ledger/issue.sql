@@ -2,8 +2,7 @@
 -- has taken. It goes through the queue batch by batch. Each starts from the balance that the previous batch of its mode
 -- left. The statement debits exactly what it writes.
 --
--- Constraints check that a batch has as many addresses as recipients, and that no balance is overdrawn. What a balance
--- pays is decided here for a send, and in app/batches/verify.py for verify; a test compares the two.
+-- Constraints check that a batch has as many addresses as recipients, and that no balance is overdrawn.
 --
 -- No user's row is locked or written: `unfolded` notes that these credits are still to be added, and until then they
 -- are counted from the transactions (app/users.py). So two organizations that pay the same users never wait for each
@@ -48,10 +47,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
         ORDER BY organization_id, {place} LIMIT 1
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
-    -- How many of the running totals the balance covers: they rise, so a binary search finds the first one too large.
     CROSS JOIN LATERAL (
-        SELECT least(CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
-                          ELSE width_bucket(o.opening, b.running_totals) END,
+        SELECT least(paid_count(o.opening, b.recipient_count, b.amount, b.running_totals),
                      -- With a development key, a header rehearses a balance that pays nobody, and a reserved recipient
                      -- one that ends before it.
                      CASE WHEN NOT b.sandbox OR b.api_key_id IS NULL THEN NULL
@@ -62,10 +59,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
     ) c
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.running_totals IS NULL THEN b.amount * c.debited_count
-                    ELSE coalesce(b.running_totals[c.debited_count], 0) END AS debited_amount
-    ) a
+    CROSS JOIN LATERAL (SELECT points_of_first(c.debited_count, b.amount, b.running_totals) AS debited_amount) a
     WHERE d.batches < %(batches_max)s::int
       AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint
                             AND b.place = b.id AND d.place = d.batch_id)
