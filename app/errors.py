@@ -6,6 +6,21 @@ from typing import ClassVar
 Faults = Mapping[str, Sequence[str]]
 
 
+class Fault(str):
+    """A sentence about a field: its subject, and what it says of it. An edge may call the field by another name."""
+
+    says: str
+
+    def __new__(cls, subject: str, says: str) -> "Fault":
+        fault = super().__new__(cls, f"{subject} {says}")
+        fault.says = says
+        return fault
+
+    def about(self, subject: str) -> str:
+        """Return the same sentence about what the edge calls the field."""
+        return f"{subject} {self.says}"
+
+
 class PointsError(Exception):
     """Base of every expected error.
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from app.api_keys import Caller
 from app.batches.read import STATES, STATUSES
+from app.errors import Fault
 from app.pages import cursors, parameters
 from app.pages.filters import BY_API, CursorPosition, Filters, Page
 from app.pages.parameters import LIMIT_DEFAULT, NO_CURSOR, ParameterFault, integer_of, limit_of
@@ -124,16 +125,16 @@ def parse_page_request(
 
 def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faults: FaultsFound) -> _Value | None:
     """Read one parameter; None if it is absent, or has a fault, which is added."""
-    values = query.get(name, [])
+    values, subject = query.get(name, []), f"The {name} parameter"
     if len(values) > 1:
-        faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
+        faults.add(name, Fault(subject, f"must be given once, but comes {len(values)} times."))
     elif values and not is_utf8(values[0]):
-        faults.add(name, f"The {name} parameter must be in UTF-8, but is not.")
+        faults.add(name, Fault(subject, "must be in UTF-8, but is not."))
     elif values:
         try:
             return parse(values[0])
         except ParameterFault as fault:
-            faults.add(name, f"The {name} parameter {fault}")
+            faults.add(name, Fault(subject, f"{fault}"))
     return None
 
 

@@ -12,6 +12,7 @@ from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.metrics.record import note_code
 from app.reversals.preview import Recoverable
+from app.settings import Settings
 from app.values.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
@@ -125,3 +126,8 @@ def scheduled_payload(scheduled: Scheduled) -> dict[str, Any]:
     """The scheduled batches of an organization, for `additional_data.scheduled`."""
     next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
     return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}
+
+
+def limits_payload(limits: Settings) -> dict[str, Any]:
+    """The limits of a send, for `additional_data.limits`."""
+    return {"recipients": limits.recipients_max, "amount": limits.amount_max, "body_bytes": limits.body_bytes_max}
