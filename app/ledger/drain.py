@@ -175,6 +175,6 @@ def _alone(take: _Take, organization_id: int, place: int) -> Outcomes | None:
 def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began: float) -> None:
     """Tell the fronts, then the log, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
-    announce([outcome[0] for outcome in outcomes], counts_of(outcomes, seconds=seconds))
+    announce([outcome.id for outcome in outcomes], counts_of(outcomes, seconds=seconds))
     if outcomes:
         report(organization_id, outcomes, seconds=seconds)

@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
     `is_late` if it was issued in a partition that is full, so that its issue lists what is held.
     """
 
-    batch_id: int
+    id: int
     sandbox: bool
     recipients: int
     debited_count: int | None
@@ -51,10 +51,10 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
         return None
     # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
     outcomes = _decide_and_write(connection, organization_id, place, only)
-    short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
+    short = [outcome.id for outcome in outcomes if outcome.debited_count != outcome.recipients]
     if short:
         key_limits.give_back(connection, organization_id, short)
-    late = [outcome.batch_id for outcome in outcomes if outcome.is_late]
+    late = [outcome.id for outcome in outcomes if outcome.is_late]
     if late:
         list_issued(connection, organization_id, late)
     return outcomes
