@@ -1,11 +1,9 @@
 """The pages of `GET /v1/platform/users`: newest first, by id."""
 
-from typing import Any
-
 from sqlalchemy import Connection
 
 from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import read_page
+from app.pages.statements import by_id, read_page
 from app.users import SELECT_USERS, RegisteredUser, to_user
 
 _FILTERS = {"email_key": "email_key = :email_key", "external_id": "external_id = :external_id"}
@@ -23,8 +21,5 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         more=", row_number() OVER (ORDER BY f.id DESC) AS rows_read",
     )
 
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(None, row.id)
-
     statement = f"{statement} ORDER BY f.id DESC"
-    return read_page(connection, statement, filters, start, limit=limit, to_row=to_user, next_start=next_start)
+    return read_page(connection, statement, filters, start, limit=limit, to_row=to_user, next_start=by_id)
