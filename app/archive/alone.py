@@ -15,7 +15,6 @@ from app.settings import settings
 class ArchiveRuns(Refused):
     """Another process archives now."""
 
-    code = "archive_runs"
     says = "Another process archives now. Nothing was done: let it end."
 
 

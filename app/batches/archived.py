@@ -19,7 +19,6 @@ class Archived(PointsError):
     """A batch is in the archive, or on its way."""
 
     status = 410
-    code = "archived"
     field = "batch"
     says = "The batch is archived and can no longer be read or taken back here."
 

@@ -11,12 +11,7 @@ blueprint = Blueprint("events", __name__)
 
 @blueprint.get("/v1/events")
 def list_events() -> Response:
-    """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over.
-
-    Raises:
-        InvalidRequest: the query has faults, or no log reaches from `after` on.
-        InvalidKey: the key was revoked while the call waited.
-    """
+    """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over."""
     who = caller()
     log = event_log.Log(who.organization.id, sandbox=who.sandbox, key=str(who.api_key_id), authorize=caller)
     return event_log.answer(log, parse_events_request(query()))

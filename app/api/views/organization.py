@@ -3,8 +3,7 @@
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.auth import caller
-from app.api.requests.query import refuse_parameters
+from app.api.auth import caller_without_query
 from app.batches import schedule
 from app.postgres.database import single_statement
 from app.settings import settings
@@ -14,8 +13,7 @@ blueprint = Blueprint("organization", __name__)
 
 @blueprint.get("/v1/organization")
 def show_organization() -> Response:
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     with single_statement() as connection:
         scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
     return envelope.success(

@@ -15,13 +15,7 @@ blueprint = Blueprint("platform_events", __name__)
 
 @blueprint.get("/v1/platform/events")
 def list_events() -> Response:
-    """Answer 200 with the next events, as `GET /v1/events` does.
-
-    Raises:
-        InvalidRequest: the query has faults, or no log reaches from `after` on.
-        InsufficientScope: the key lacks the scope of a type that is asked for.
-        InvalidKey: the key was revoked while the call waited.
-    """
+    """Answer 200 with the next events, as `GET /v1/events` does."""
     who = platform_caller()
     asked = parse_events_request(query(), PLATFORM_TYPES)
     scopes = scopes_of_events(asked.types)
