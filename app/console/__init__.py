@@ -31,7 +31,6 @@ from app.console.views import (
     send_again,
     send_cost,
     sign_in,
-    sign_out,
     statement,
     static,
     take_back,
@@ -42,7 +41,7 @@ from app.console.views import (
 
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
-    *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
+    *(account, activity, keys, link, members, overview, sign_in, static, webhook_actions, webhooks),
     *(send, send_again, send_cost, outcome, lists, batches, approval, cancel, hold_longer, move, take_back, reversals),
     *(transactions, requests, statement),
 )

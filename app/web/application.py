@@ -17,7 +17,6 @@ from app.api.views import (
     health,
     organization,
     platform_actions,
-    platform_events,
     platform_organizations,
     platform_users,
     requests,
@@ -64,7 +63,7 @@ def create_app() -> Flask:
     with_key = (
         *(verify, sent_before, send, reverse, batches, batch_actions, transactions, reversals, events, webhooks),
         *(requests, organization, statement, sandbox),
-        *(platform_users, platform_organizations, platform_actions, platform_events),
+        *(platform_users, platform_organizations, platform_actions),
     )
     for endpoint in (*with_key, health, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
