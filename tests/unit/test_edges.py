@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 # Each action with the modules of the edges that offer it.
 ACTIONS = {
     "app.batches.accept:accept": ("app.api.sending.accepting", "app.console.sending"),
-    "app.batches.schedule:cancel": ("app.api.views.batch_actions", "app.console.views.cancel"),
-    "app.batches.schedule:reschedule": ("app.api.views.batch_actions", "app.console.views.move"),
+    "app.batches.schedule:cancel": ("app.api.views.batch_actions", "app.console.views.batch_actions"),
+    "app.batches.schedule:reschedule": ("app.api.views.batch_actions", "app.console.views.batch_actions"),
     "app.messaging.drains:drains": ("app.api.sending.send_path", "app.console.views.send_cost"),
     "app.ledger.extend:extend": ("app.api.views.transactions", "app.console.views.hold_longer"),
     "app.reversals.accept:accept": ("app.api.views.reverse", "app.console.views.take_back"),
