@@ -164,8 +164,8 @@ class Items:
             elif self._default_amount is not None:
                 self.amounts.append(self._default_amount)
             elif not self._has_bad_default:  # A bad default is reported once, for the body.
-                sentence = "The amount field is required: neither the item nor the body has one."
-                self._faults.add_entry(f"items.{place}.amount", sentence)
+                missing = "The amount field is required: neither the item nor the body has one."
+                self._faults.add_entry(f"items.{place}.amount", missing)
 
     def _read_labels(self, placed: list[_Placed]) -> None:
         for place, item in placed:

@@ -59,7 +59,10 @@ WITH RECURSIVE organization AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
     ) c
-    CROSS JOIN LATERAL (SELECT points_of_first(c.debited_count, b.amount, b.running_totals) AS debited_amount) a
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN b.running_totals IS NULL THEN b.amount * c.debited_count
+                    ELSE coalesce(b.running_totals[c.debited_count], 0) END AS debited_amount
+    ) a
     WHERE d.batches < %(batches_max)s::int
       AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint
                             AND b.place = b.id AND d.place = d.batch_id)

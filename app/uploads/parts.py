@@ -84,7 +84,8 @@ _PAYABLE = text("""
         SELECT p.number,
                sha256(d.digest || convert_to(
                    CAST(json_build_array(p.emails, p.amounts, p.item_references, p.labels) AS text), 'UTF8')),
-               d.recipients + f.recipients, d.points + points_of_first(f.recipients, CAST(:amount AS bigint), t.totals)
+               d.recipients + f.recipients,
+               d.points + coalesce(t.totals[f.recipients], CAST(:amount AS bigint) * f.recipients, 0)
         FROM paid d
         JOIN upload_parts p ON (p.upload_id, p.number) = (:id, d.parts + 1)
         CROSS JOIN LATERAL (

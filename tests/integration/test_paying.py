@@ -21,8 +21,7 @@ _CASES = st.lists(
     max_size=50,
 )
 _ASK = """
-    SELECT paid_count(balance, recipients, amount, totals),
-           points_of_first(paid_count(balance, recipients, amount, totals), amount, totals)
+    SELECT paid_count(balance, recipients, amount, totals)
     FROM json_to_recordset(%s) AS c (place int, balance bigint, recipients int, amount bigint, totals bigint[])
     ORDER BY place
 """
@@ -39,9 +38,9 @@ def test_a_balance_pays_as_many_in_the_database_as_in_python(cases: list[_Case])
         count = paid_count(balance, recipients=len(amounts), amount=amount, running_totals=totals)
         own = amounts if has_own else amounts[:1] * len(amounts)
         assert sum(own[:count]) <= balance < sum(own[: count + 1]) or count == len(own)
-        expected.append((count, sum(own[:count])))
+        expected.append(count)
         asked.append(
             {"place": place, "balance": balance, "recipients": len(amounts), "amount": amount, "totals": totals}
         )
     with transaction() as connection:
-        assert [tuple(row) for row in connection.exec_driver_sql(_ASK, (json.dumps(asked),))] == expected
+        assert list(connection.exec_driver_sql(_ASK, (json.dumps(asked),)).scalars()) == expected
