@@ -1,22 +1,38 @@
 """The expected errors, each with its own sentence and the HTTP status that a caller of the API gets for it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 Faults = Mapping[str, Sequence[str]]
 
 
+class Fault(str):
+    """A sentence about a field: its subject, and what it says of it. An edge may call the field by another name."""
+
+    says: str
+
+    def __new__(cls, subject: str, says: str) -> "Fault":
+        fault = super().__new__(cls, f"{subject} {says}")
+        fault.says = says
+        return fault
+
+    def about(self, subject: str) -> str:
+        """Return the same sentence about what the edge calls the field."""
+        return f"{subject} {self.says}"
+
+
 class PointsError(Exception):
     """Base of every expected error.
 
     A class without a `status`, of its own or of its base, cannot be defined. `says` is the sentence unless another is
-    given; it stands under `field` in the envelope's `errors`. `code` is a stable word for programs. `organization_id`
-    goes into the log: the organization whose request is refused.
+    given; it stands under `field` in the envelope's `errors`. `code` is a stable word for programs: the name of the
+    class, unless another is given. `organization_id` goes into the log: the organization whose request is refused.
     """
 
     status: ClassVar[int]
     says: ClassVar[str] = ""
-    code = "invalid_request"
+    code: ClassVar[str]
     field = "request"
     organization_id: int | None = None
 
@@ -24,6 +40,8 @@ class PointsError(Exception):
         super().__init_subclass__()
         if not hasattr(cls, "status"):
             raise TypeError(f"The error {cls.__name__} has no status.")
+        if "code" not in cls.__dict__:
+            cls.code = re.sub(r"\B(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(self, sentence: str | None = None) -> None:
         self.sentence = self.says if sentence is None else sentence
@@ -53,7 +71,6 @@ class InvalidKey(PointsError):
     """No usable API key. The sentence is the same for a missing, malformed, unknown, expired and revoked key."""
 
     status = 401
-    code = "invalid_key"
     field = "authorization"
     says = "A valid API key is required, sent as `Authorization: Bearer <key>`."
 
@@ -62,7 +79,6 @@ class InsufficientScope(PointsError):
     """The key is good, but it may not make this call."""
 
     status = 403
-    code = "insufficient_scope"
     field = "authorization"
 
     def __init__(self, *scopes: str) -> None:
@@ -78,12 +94,10 @@ class MayNotIssue(PointsError):
 
 
 class OrganizationDisabled(MayNotIssue):
-    code = "organization_disabled"
     says = "The organization is disabled and can neither issue points nor take them back."
 
 
 class OrganizationSuspended(MayNotIssue):
-    code = "organization_suspended"
     says = "The organization is suspended and cannot issue points until it is resumed."
 
 
@@ -91,7 +105,6 @@ class BalanceTooLarge(PointsError):
     """The balance would exceed 64 bits if the reversal gave the points back."""
 
     status = 409
-    code = "balance_too_large"
     field = "organization"
     says = "The organization's balance cannot hold the points that this would give back."
 
@@ -100,7 +113,6 @@ class RateLimited(PointsError):
     """A key makes more calls than it may."""
 
     status = 429
-    code = "rate_limited"
     field = "rate_limit"
     says = "The key makes more calls than it may. Wait for the seconds that Retry-After names."
 
@@ -109,14 +121,12 @@ class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 
     status = 503
-    code = "out_of_reach"
     field = "service"
     says = "The service cannot reach its database. Try again soon."
 
 
 class IdempotencyKeyReused(PointsError):
     status = 422
-    code = "idempotency_key_reused"
     field = "idempotency_key"
     says = "This Idempotency-Key was used with another body; another call needs a new key."
 
@@ -131,7 +141,6 @@ class LimitReached(PointsError):
 
 
 class SandboxUserLimit(LimitReached):
-    code = "sandbox_user_limit"
     field = "email"
     says = "There are already {limit} users of the sandbox, which is the limit. Use one of them."
 
@@ -145,7 +154,6 @@ class BatchConflict(PointsError):
 
 
 class BatchNotIssued(BatchConflict):
-    code = "batch_not_issued"
     says = "The batch was cancelled, refused or rejected: nobody was debited, so there is nothing to take back."
 
 
@@ -153,7 +161,6 @@ class CannotExtend(PointsError):
     """A transaction is not held, or has no end that could be moved; the sentence says why."""
 
     status = 409
-    code = "cannot_extend"
     field = "transaction"
 
 
@@ -161,7 +168,6 @@ class UserConflict(PointsError):
     """The address or the external id is that of another user, or of one with other names."""
 
     status = 409
-    code = "user_conflict"
     says = "The email is that of a user with other names."
 
     def __init__(self, sentence: str | None = None, *, field: str = "email") -> None:
@@ -171,7 +177,6 @@ class UserConflict(PointsError):
 
 class NotFound(PointsError):
     status = 404
-    code = "not_found"
 
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(f"There is no {noun} {name}.")
@@ -186,12 +191,12 @@ class Refused(PointsError):
     """The request cannot be carried out; the sentence says why, and what to do about it."""
 
     status = 409
+    code = "invalid_request"
 
 
 class RefillConflict(Refused):
     """The reference of a refill is that of a different one."""
 
-    code = "refill_conflict"
     field = "reference"
 
     def __init__(self, reference: str, amount: int, mode: str) -> None:

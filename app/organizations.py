@@ -1,6 +1,6 @@
 """Organizations: their flags, and their balance in each mode."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
-from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
+from app.errors import MayNotIssue, OrganizationDisabled, OrganizationSuspended
 from app.events import log
 from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
@@ -49,20 +49,37 @@ def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | Non
     return None
 
 
-def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> int:
+def create(
+    connection: Connection,
+    name: str,
+    *,
+    sandbox_start_balance: int,
+    held_days: int | None = None,
+    low_balance: int | None = None,
+) -> int:
     """Insert an organization without points and return its id. Opening balances are refills.
+
+    Args:
+        held_days: for how many days points are held; None: without end.
+        low_balance: below which live balance an event says so; None: never.
 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
-    values = {"name": checked_name("The name", name), "sandbox_start_balance": sandbox_start_balance}
+    values = {
+        "name": checked_name("The name", name),
+        "sandbox_start_balance": sandbox_start_balance,
+        "held_days": held_days,
+        "low_balance": low_balance,
+    }
     organization_id: int = connection.execute(_CREATE, values).scalar_one()
     log.write_of_organization(connection, log.ORGANIZATION_CREATED, organization_id)
     return organization_id
 
 
 _CREATE = text("""
-    INSERT INTO organizations (name, sandbox_start_balance) VALUES (:name, :sandbox_start_balance) RETURNING id
+    INSERT INTO organizations (name, sandbox_start_balance, held_days, low_balance)
+    VALUES (:name, :sandbox_start_balance, :held_days, :low_balance) RETURNING id
 """)
 
 
@@ -166,42 +183,24 @@ _FIND_ALL_WHOLE = text(f"SELECT {WHOLE} FROM organizations ORDER BY id")
 def change(connection: Connection, organization_id: int, changes: Mapping[str, Any]) -> WholeOrganization:
     """Change the name, flags or options of an organization, each by its name, and return it.
 
-    Raises:
-        NotFound: there is no such organization.
-    """
-    set_flags(connection, organization_id, **{name: changes[name] for name in _FLAG_NAMES if name in changes})
-    rest = {name: value for name, value in changes.items() if name not in _FLAG_NAMES}
-    if rest and _set(connection, organization_id, rest):
-        actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, ", ".join(rest))
-    return get_whole(connection, organization_id)
-
-
-_FLAG_NAMES = ("is_disabled", "is_suspended")
-
-
-def set_flags(
-    connection: Connection,
-    organization_id: int,
-    *,
-    is_disabled: bool | None = None,
-    is_suspended: bool | None = None,
-) -> None:
-    """Change the given flags. This waits for the row lock, so a running drain ends first.
+    This waits for the row lock, so a running drain ends first.
 
     Raises:
         NotFound: there is no such organization.
     """
     lock_organization(connection, organization_id)
-    before = connection.execute(_FLAGS, {"id": organization_id}).one()
-    given = {"is_disabled": is_disabled, "is_suspended": is_suspended}
-    for name, value in given.items():
-        if value is not None and value != getattr(before, name):
-            _set(connection, organization_id, {name: value})
-            log.write_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
-            actions.record_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
+    before = get_whole(connection, organization_id)
+    for name in [name for name in _FLAG_NAMES if changes.get(name, getattr(before, name)) != getattr(before, name)]:
+        _set(connection, organization_id, {name: changes[name]})
+        log.write_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
+        actions.record_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
+    if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
+        _set(connection, organization_id, rest)
+        actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, ", ".join(rest))
+    return get_whole(connection, organization_id)
 
 
-_FLAGS = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id")
+_FLAG_NAMES = ("is_disabled", "is_suspended")
 # The action has the same word.
 _EVENT_OF_FLAG = {
     ("is_disabled", True): log.ORGANIZATION_DISABLED,
@@ -211,41 +210,11 @@ _EVENT_OF_FLAG = {
 }
 
 
-class Options(NamedTuple):
-    """The options of an organization: for how many days points are held, and below which live balance an event says so.
-
-    None: held without end, and no event.
-    """
-
-    held_days: int | None
-    low_balance: int | None
-
-
-def set_options(connection: Connection, organization_id: int, changes: Mapping[str, int | None]) -> None:
-    """Set some of `Options`, each by its name. `held_days` holds for what is issued from now on.
-
-    Raises:
-        NotFound: there is no such organization.
-    """
-    assert changes.keys() <= set(Options._fields)
-    if changes and not _set(connection, organization_id, changes):
-        raise NotFound("organization", organization_id)
-
-
-def _set(connection: Connection, organization_id: int, changes: Mapping[str, object]) -> int:
-    """Set columns of an organization; return how many rows have changed."""
+def _set(connection: Connection, organization_id: int, changes: Mapping[str, object]) -> None:
     assignments = ", ".join(f"{name} = :{name}" for name in changes)
-    statement = text(f"UPDATE organizations SET {assignments} WHERE id = :id")
-    return connection.execute(statement, {"id": organization_id, **changes}).rowcount
-
-
-def find_options(connection: Connection, organization_ids: Sequence[int]) -> dict[int, Options]:
-    """Return the options of each of these organizations."""
-    rows = connection.execute(_OPTIONS, {"ids": list(organization_ids)})
-    return {organization_id: Options(*options) for organization_id, *options in rows}
-
-
-_OPTIONS = text("SELECT id, held_days, low_balance FROM organizations WHERE id = ANY(:ids)")
+    connection.execute(
+        text(f"UPDATE organizations SET {assignments} WHERE id = :id"), {"id": organization_id, **changes}
+    )
 
 
 class Refill(NamedTuple):

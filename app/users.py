@@ -19,7 +19,6 @@ from app.values.texts import checked_name
 
 class UserErased(PointsError):
     status = 409
-    code = "user_erased"
     field = "user"
     says = "The user was erased, and cannot be changed any more."
 

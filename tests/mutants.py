@@ -96,9 +96,9 @@ MUTANTS = (
             ),
             (
                 "app/ledger/drain.py",
-                "            outcomes = _round(organization_id, first)\n",
+                "            outcomes = _round(organization_id)\n",
                 (
-                    "            outcomes = _round(organization_id, first)\n"
+                    "            outcomes = _round(organization_id)\n"
                     "            from sqlalchemy import text\n"
                     "            with transaction() as connection:\n"
                     "                for one in outcomes or []:\n"
@@ -159,18 +159,16 @@ MUTANTS = (
         name="verify counts points in floating point",
         edits=[
             (
-                "app/batches/verify.py",
-                "min(len(request.emails), balance // request.amount)",
-                "min(len(request.emails), int(balance / request.amount))",
+                "app/values/paying.py",
+                "min(recipients, balance // amount)",
+                "min(recipients, int(balance / amount))",
             )
         ],
         tests=["tests/unit/test_verify_decision.py"],
     ),
     Mutant(
         name="a drain counts points in floating point",
-        edits=[
-            ("app/ledger/issue.sql", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
-        ],
+        edits=[("migrations/versions/0001_tables.sql", "$1 / $3)::int", "floor($1::float8 / $3)::bigint)::int")],
         tests=["tests/integration/test_drain.py"],
     ),
     Mutant(

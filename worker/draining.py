@@ -9,10 +9,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from structlog.contextvars import bind_contextvars
 
 from app import logs
-from app.events import sequencer
 from app.events.sequencer import NUMBERED_MAX, number_events
 from app.ledger.drain import drain
-from app.ledger.floors import Floors
 from app.messaging import hints
 from app.messaging.jobs import submit
 from app.messaging.requests import Request, Staying, need_message, note_arrival
@@ -21,10 +19,6 @@ from app.postgres.database import transaction
 
 # After this time a job ends, so that Flower shows it and the broker may give this process another task.
 _TURN_S = 2.0
-
-# Of this process, for the drains that fronts ask for. A release, whose request is of no call, asks for what may be low.
-_floors = Floors()
-_event_floors = sequencer.Floors()
 
 _log = logs.logger()
 
@@ -85,8 +79,7 @@ class _Turn:
         self._now = request
         if request.request_id:
             bind_contextvars(request_id=request.request_id)
-        floors = _floors if request.request_id else None
-        final, has_more = _drain_and_hint(request.organization_id, self._staying, self._is_asked, floors)
+        final, has_more = _drain_and_hint(request.organization_id, self._staying, self._is_asked)
         if final:
             self.final += final
             self._to_number.add(request.organization_id)
@@ -115,10 +108,7 @@ def drain_and_tell(organization_id: int) -> tuple[list[int], bool]:
 
 
 def _drain_and_hint(
-    organization_id: int,
-    staying: Staying | None = None,
-    is_asked: Callable[[], bool] = lambda: False,
-    floors: Floors | None = None,
+    organization_id: int, staying: Staying | None = None, is_asked: Callable[[], bool] = lambda: False
 ) -> tuple[list[int], bool]:
     final: list[int] = []
 
@@ -126,7 +116,7 @@ def _drain_and_hint(
         final.extend(batch_ids)
         hints.publish(organization_id, batch_ids, counts, staying)
 
-    return final, drain(organization_id, announce=tell, is_asked=is_asked, floors=floors)
+    return final, drain(organization_id, announce=tell, is_asked=is_asked)
 
 
 def _number_unless_failing(organization_id: int) -> None:
@@ -143,10 +133,8 @@ def number(organization_id: int) -> None:
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach.
     """
-    floor = _event_floors.of(organization_id)
     while True:
         with transaction() as connection:
-            numbered = number_events(connection, organization_id, first=floor.first)
-        floor.note(numbered)
-        if numbered.events < NUMBERED_MAX:
+            numbered = number_events(connection, organization_id)
+        if numbered < NUMBERED_MAX:
             return

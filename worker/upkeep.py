@@ -120,7 +120,7 @@ def claim_crossed(*, registered_within_s: float | None) -> None:
 
 def fold_credits() -> None:
     """Fold what was issued and claimed since the last run; what is left after these steps waits for the next."""
-    steps(fold.Folds().fold, steps_max=_FOLD_STEPS_MAX)
+    steps(fold.fold, steps_max=_FOLD_STEPS_MAX)
     steps(fold.fold_claims, steps_max=_FOLD_CLAIMS_STEPS_MAX)
 
 

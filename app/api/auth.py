@@ -4,6 +4,7 @@ import re
 
 from flask import request
 
+from app.api.requests.query import refuse_parameters
 from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
 from app.errors import InsufficientScope, InvalidKey, PointsError
@@ -21,7 +22,6 @@ class WrongKey(PointsError):
     """A good key of the wrong kind: a platform key for a call of organizations, or an organization's key elsewhere."""
 
     status = 403
-    code = "wrong_key"
     field = "authorization"
 
 
@@ -84,6 +84,18 @@ def caller() -> Caller:
     return found
 
 
+def caller_without_query() -> Caller:
+    """Find the caller of a call that takes no parameters, and refuse any.
+
+    Raises:
+        InvalidKey, WrongKey, InsufficientScope: as by `caller`.
+        InvalidRequest: there are parameters.
+    """
+    found = caller()
+    refuse_parameters()
+    return found
+
+
 def platform_caller(*scopes: str) -> PlatformCaller:
     """Find the caller of a call of the platform, with one statement.
 
@@ -102,4 +114,16 @@ def platform_caller(*scopes: str) -> PlatformCaller:
         found = platform_keys.get_caller(connection, key_hash)
     found.require(*scopes)
     current_record().platform_key_id = found.platform_key_id
+    return found
+
+
+def platform_caller_without_query(*scopes: str) -> PlatformCaller:
+    """Find the caller of a call of the platform that takes no parameters, and refuse any.
+
+    Raises:
+        InvalidKey, WrongKey, InsufficientScope: as by `platform_caller`.
+        InvalidRequest: there are parameters.
+    """
+    found = platform_caller(*scopes)
+    refuse_parameters()
     return found

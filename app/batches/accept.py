@@ -70,10 +70,10 @@ _DIGEST = digest(
     DIGESTED, "fresh", idempotency_hash="decode(idempotency_hash, 'hex')", **dict.fromkeys(_NOT_YET, "NULL")
 )
 _TEXT = files("app.batches").joinpath("accept.sql").read_text()
-_ACCEPT = _TEXT.format(digest=_DIGEST, is_of_kind="NOT is_bounded", may_write="").encode()
+_ACCEPT = _TEXT.format(digest=_DIGEST, is_of_kind="NOT is_bounded", may_write="true").encode()
 _IS_BOUNDED = "is_bounded AND (expires_at > clock_timestamp()) IS NOT FALSE"
-_ACCEPT_BOUNDED = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="").encode()
-_LOOK = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write=" AND false").encode()
+_ACCEPT_BOUNDED = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="true").encode()
+_LOOK = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="false").encode()
 
 
 def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:

@@ -79,7 +79,7 @@ WITH asked AS MATERIALIZED (
            (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
     FROM (SELECT * FROM asked ORDER BY index) a
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
-      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room)){may_write}
+      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room)) AND {may_write}
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,

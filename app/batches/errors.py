@@ -5,7 +5,6 @@ from app.errors import BatchConflict, LimitReached, PointsError
 
 class InsufficientBalance(PointsError):
     status = 409
-    code = "insufficient_balance"
 
     def __init__(self, *, required: int, available: int) -> None:
         super().__init__(f"The issue needs {required} points, but the balance is {available}.")
@@ -15,12 +14,10 @@ class KeyLimit(PointsError):
     """A batch is for more points than its key may send, in one batch or on this day."""
 
     status = 403
-    code = "key_limit"
     field = "amount"
 
 
 class ScheduledLimit(LimitReached):
-    code = "scheduled_limit"
     field = "send_at"
     says = "There are already {limit} scheduled batches, which is the limit. Cancel one, or wait."
 
@@ -29,36 +26,30 @@ class OwnBatch(PointsError):
     """A batch is approved or rejected by another than its sender."""
 
     status = 403
-    code = "own_batch"
     field = "batch"
     says = "Whoever has sent a batch cannot approve or reject it: another key or an approver must. It can be cancelled."
 
 
 class BatchCancelled(BatchConflict):
-    code = "batch_cancelled"
     says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
 
 
 class BatchRejected(BatchConflict):
-    code = "batch_rejected"
     says = "The batch was rejected, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
 
 
 class BatchNotScheduled(BatchConflict):
-    code = "batch_not_scheduled"
+    """A batch is moved only while it is scheduled."""
 
 
 class BatchNotAwaiting(BatchConflict):
     """A batch is approved or rejected once, and only while it awaits that."""
-
-    code = "batch_not_awaiting"
 
 
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
     status = 503
-    code = "batch_lost"
     field = "service"
     says = "The database has lost this batch after accepting it; nobody was debited. Send it again."
 
@@ -67,7 +58,6 @@ class NotKnown(PointsError):
     """Somebody held what the call needs for too long, so nothing was decided."""
 
     status = 503
-    code = "not_known"
     field = "batch"
     says = (
         "It is not known yet what becomes of the batch: its organization is busy, and nothing was changed. Ask again."

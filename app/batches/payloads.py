@@ -41,9 +41,10 @@ def listed_batch_payload(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
-    return payloads.batch_payload(
+    listed = payloads.ListedBatch(
         batch_id=batch.id,
         status=batch.status,
+        final=batch.is_final,
         refusal=batch.refusal,
         label=batch.label,
         metadata=metadata,
@@ -55,10 +56,10 @@ def listed_batch_payload(
         created_at=batch.created_at,
         send_at=batch.send_at,
         issued_at=batch.issued_at,
-        **more,
         amount=batch.debited_amount,
         current_balance=batch.current_balance,
     )
+    return payloads.listed_payload(listed, **more)
 
 
 def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:

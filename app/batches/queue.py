@@ -25,22 +25,22 @@ PLACE = "coalesce(queue_place, id)"
 _QUEUED_AT = "coalesce(greatest(send_at, approved_at), created_at)"
 
 
-def has_due(connection: Connection, organization_id: int, *, first: int = 1) -> bool:
-    """Tell whether an organization has a batch from the place `first` on, or a reversal, that a drain would take."""
-    return bool(fetch_all(connection, _HAS_DUE, {"organization_id": organization_id, "first": first}))
+def has_due(connection: Connection, organization_id: int) -> bool:
+    """Tell whether an organization has a batch or a reversal that a drain would take now."""
+    return bool(fetch_all(connection, _HAS_DUE, {"organization_id": organization_id}))
 
 
 # Only the index of queued rows has this order. Without it, a plan made while the table is small, or while most of it is
 # queued, would go through all batches.
 _HAS_DUE_IN = """
     (SELECT FROM {table}
-     WHERE (organization_id, {place}) >= (%(organization_id)s, {first})
+     WHERE (organization_id, {place}) >= (%(organization_id)s, 1)
        AND (organization_id, {place}) <= (%(organization_id)s, {int64_max}) AND {is_due}
      ORDER BY organization_id, {place} LIMIT 1)
 """
 _HAS_DUE = " UNION ALL ".join(
-    _HAS_DUE_IN.format(table=table, place=place, first=first, int64_max=INT64_MAX, is_due=IS_DUE)
-    for table, place, first in (("batches", PLACE, "%(first)s::bigint"), ("reversals", "id", "1"))
+    _HAS_DUE_IN.format(table=table, place=place, int64_max=INT64_MAX, is_due=IS_DUE)
+    for table, place in (("batches", PLACE), ("reversals", "id"))
 ).encode()
 
 

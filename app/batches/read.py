@@ -90,13 +90,6 @@ class TransactionRow(NamedTuple):
     last_name: str | None
 
 
-def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow | None:
-    """Return one batch of an organization and mode; None if they have no such batch."""
-    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    row = connection.execute(_FIND, parameters).one_or_none()
-    return None if row is None else BatchRow._make(row)
-
-
 def get(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow:
     """Return one batch of an organization and mode.
 

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any
 
 from app.batches.fields import AMOUNT, ITEM, ITEM_AMOUNT, ITEM_LABEL, ITEM_REFERENCE, ITEMS
-from app.errors import InvalidAddress
+from app.errors import Fault, InvalidAddress
 from app.fields.field import is_missing, kind
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address, is_costly, parse
@@ -132,14 +132,14 @@ class Items:
             email = item.get("email")
             if not isinstance(email, str) or not email:
                 wrong = "field is required" if is_missing(email) else f"must be a string, but is {kind(email)}"
-                self._faults.add_entry(f"items.{place}.email", f"The email {wrong}.")
+                self._faults.add_entry(f"items.{place}.email", Fault("The email", f"{wrong}."))
                 continue
             if self._faults.list_is_full and self._cost_limit.forbids(f"items.{place}", email):
                 continue
             try:
                 address = parse(email)
             except InvalidAddress as error:
-                self._faults.add_entry(f"items.{place}.email", f"The email {error.sentence}")
+                self._faults.add_entry(f"items.{place}.email", Fault("The email", error.sentence))
                 continue
             first = first_numbers.setdefault(address.key, number)
             if first != number and not self._may_come_twice(first, number):
@@ -164,8 +164,8 @@ class Items:
             elif self._default_amount is not None:
                 self.amounts.append(self._default_amount)
             elif not self._has_bad_default:  # A bad default is reported once, for the body.
-                sentence = "The amount field is required: neither the item nor the body has one."
-                self._faults.add_entry(f"items.{place}.amount", sentence)
+                missing = "The amount field is required: neither the item nor the body has one."
+                self._faults.add_entry(f"items.{place}.amount", missing)
 
     def _read_labels(self, placed: list[_Placed]) -> None:
         for place, item in placed:

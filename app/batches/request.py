@@ -24,6 +24,7 @@ from app.batches.recipients import Items, read_recipients
 from app.fields.field import is_missing
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address
+from app.values.paying import paid_count
 from app.values.timestamps import bounds_fault
 from app.values.validation_errors import FaultsFound
 
@@ -64,6 +65,10 @@ class IssueRequest:
             return self.running_totals[count - 1] if count else 0
         assert self.amount is not None, "a request has an amount or running totals"
         return self.amount * count
+
+    def paid_by(self, balance: int) -> int:
+        """Return how many recipients a balance pays, from the first on."""
+        return paid_count(balance, recipients=len(self.emails), amount=self.amount, running_totals=self.running_totals)
 
     def meaning(self) -> bytes:
         """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently.

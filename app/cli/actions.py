@@ -60,7 +60,7 @@ def actions(limit: int, **filters: str | int | None) -> Answer:
         asked = parse_page_request("actions", query, None)
     except InvalidRequest as error:
         options = {name: f"--{name.replace('_', '-')}" for name in filters}
-        raise click.UsageError(in_words_of_options(error, options)) from None
+        raise click.UsageError(in_words_of_options(error.faults, options)) from None
     if "organization" in query:
         with transaction() as connection:
             organizations.get(connection, asked.filters.organization_id, sandbox=False)  # None would hide a wrong id.

@@ -25,12 +25,11 @@ from app.pages.queries import parse_page_request
 from app.postgres.database import is_away, transaction
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.values.numbers import counted, points
+from app.values.texts import shown
 from app.values.timestamps import timestamp
 from app.values.zones import ZONE_OF_ALL, day_of
 
-# What the lists ask for; the options take a day too.
-_A_TIME = "a time in ISO 8601 with its zone"
-
+_A_DAY_OR_TIME = "must be a day such as 2026-01-31, or a time in ISO 8601 with its zone"
 # The options that are filters of a list, by their parameters.
 _PERIOD = {
     "created_from": ("--from", "The first day in UTC, such as 2026-01-01, or the first moment."),
@@ -109,8 +108,10 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
         return parse_page_request(kind, query, None, organization_id=organization_id, also=("sandbox",)).filters
     except InvalidRequest as error:
         options = {name: option for name, (option, _) in {**_PERIOD, **_FILTERS[kind]}.items()}
-        sentence = in_words_of_options(error, options).replace(_A_TIME, f"a day such as 2026-01-31, or {_A_TIME}")
-        raise click.UsageError(sentence) from None
+        faults = dict(error.faults)
+        for name in faults.keys() & _PERIOD:  # The options take a day too.
+            faults[name] = [f"{options[name]} {_A_DAY_OR_TIME}, but is {shown(query[name][0])}."]
+        raise click.UsageError(in_words_of_options(faults, options)) from None
 
 
 def _moment(text: str, place: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from app.errors import InvalidRequest
+from app.errors import Fault, Faults
 from app.local.datadir import DEFAULT
 from app.values.ids import require_id
 
@@ -28,11 +28,11 @@ class RowId(click.ParamType[int]):
 ORGANIZATION_ID = RowId("organization")
 
 
-def in_words_of_options(error: InvalidRequest, options: Mapping[str, str]) -> str:
+def in_words_of_options(faults: Faults, options: Mapping[str, str]) -> str:
     """Return the faults of a query whose parameters were given as `options`, by their names."""
     return " ".join(
-        sentence.replace(f"The {name} parameter", options[name], 1)
-        for name, sentences in error.faults.items()
+        sentence.about(options[name]) if isinstance(sentence, Fault) else sentence
+        for name, sentences in faults.items()
         for sentence in sentences
     )
 

@@ -14,7 +14,6 @@ import points_client
 from app.cli.tables import console
 from app.errors import PointsError, Refused
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.settings import INT64_MAX
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 # Also 500, because trying again is all that a person could do.
@@ -32,17 +31,11 @@ class NoAnswer(PointsError):
 
 
 class FaultyBody(Refused):
-    """The service found faults in a body; `places` maps a faulty recipient's index to its sentence.
-
-    `is_too_long`: it has too many recipients; `limit` is how many are allowed, if known.
-    """
+    """The service found faults in a body; `places` maps a faulty recipient's index to its sentence."""
 
     def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
         super().__init__(_sentences_of(errors))
-        about_all = [*errors.get("recipients", ()), *errors.get("items", ())]
-        limit = re.search(r"at most (\d+)", " ".join(about_all))
-        self.limit = None if limit is None else int(limit[1])
-        self.is_too_long = status == 413 or limit is not None
+        self.is_too_large = status == 413
         self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
 
 
@@ -112,16 +105,6 @@ class Service:
                 raise
 
         return self.answer(ask)
-
-    def amount_max(self) -> int:
-        """Return the most points for one recipient: the service names the limit when asked for more."""
-        try:
-            self.verify({"recipients": ["anyone@example.com"], "amount": INT64_MAX})
-        except FaultyBody as error:
-            if limit := re.search(r"between 1 and (\d+)", error.sentence):
-                return int(limit[1])
-            raise
-        return INT64_MAX
 
     def send(self, body: Mapping[str, Any], idempotency_key: str) -> points_client.Sent:
         """Issue a batch, or find the batch of an earlier call with this key; wait until it is committed.

@@ -14,15 +14,13 @@ from app.console.cookie import ConsoleCookie
 from app.console.views import (
     account,
     activity,
-    approval,
+    batch_actions,
     batches,
-    cancel,
     hold_longer,
     keys,
     link,
     lists,
     members,
-    move,
     outcome,
     overview,
     requests,
@@ -31,7 +29,6 @@ from app.console.views import (
     send_again,
     send_cost,
     sign_in,
-    sign_out,
     statement,
     static,
     take_back,
@@ -42,8 +39,8 @@ from app.console.views import (
 
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
-    *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_again, send_cost, outcome, lists, batches, approval, cancel, hold_longer, move, take_back, reversals),
+    *(account, activity, keys, link, members, overview, sign_in, static, webhook_actions, webhooks),
+    *(send, send_again, send_cost, outcome, lists, batches, batch_actions, hold_longer, take_back, reversals),
     *(transactions, requests, statement),
 )
 

@@ -49,7 +49,6 @@ class FormTooOld(PointsError):
     """A form does not come from a page that the console gave this browser, or the page is too old."""
 
     status = 400
-    code = "form_too_old"
     says = "This form is too old, or is not from the console. Nothing was changed. Go back and reload."
 
 

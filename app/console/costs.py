@@ -86,7 +86,7 @@ def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -
 
 def late_sentence(fault: str) -> str:
     """Return a fault of `send_at` for a person, who sees no such field."""
-    return in_words(fault, "send_at", "The time to issue it")
+    return in_words(fault, "The time to issue it")
 
 
 def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, approval_above: int | None) -> str:

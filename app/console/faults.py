@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from wtforms import Field, Form, RadioField, SelectMultipleField
 
-from app.batches.read import AWAITING_APPROVAL
+from app import errors
 
 
 class Fault(NamedTuple):
@@ -25,13 +25,9 @@ def faults_of(forms: Sequence[Form]) -> list[Fault]:
     return found
 
 
-def in_words(sentence: str, name: str, label: str) -> str:
-    """Return a sentence of the interface about its field `name` for a person, who sees the label in its place."""
-    sentence = sentence.replace(AWAITING_APPROVAL, AWAITING_APPROVAL.replace("_", " "))
-    for begin in (f"The {name} field ", f"The {name} parameter ", f"The {name} "):
-        if sentence.startswith(begin):
-            return f"{subject(label)} {sentence.removeprefix(begin)}"
-    return sentence
+def in_words(sentence: str, label: str) -> str:
+    """Return a sentence of the interface for a person, who sees the label in place of the field's name."""
+    return sentence.about(subject(label)) if isinstance(sentence, errors.Fault) else sentence
 
 
 def subject(label: str) -> str:

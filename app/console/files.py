@@ -1,12 +1,13 @@
 """Files to download, as CSV that Excel opens as UTF-8, or as a workbook."""
 
 import csv
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
+from urllib.parse import quote
 
 from flask import Response
 
-from app.console.downloads import save_as
 from app.console.slow_work import list_checks
 from app.errors import Refused
 from app.recipient_files import marked_as_text
@@ -21,6 +22,8 @@ _WORKBOOK_LINES_MAX = 100_000
 CSV, XLSX = "csv", "xlsx"
 # Without this mark at its beginning, Excel does not take a text for UTF-8.
 MARK = "\ufeff"
+# What RFC 8187 leaves as it is, beside letters and digits.
+_AS_IT_IS = "!#$&+-.^_`|~"
 
 
 def file(kind: str, name: str, heading: Sequence[str], rows: Iterable[Row], *, lines: int) -> Response:
@@ -56,3 +59,13 @@ def workbook(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response
     with list_checks.turn():
         content = workbook_of(heading, rows)
     return save_as(Response(content, content_type=_WORKBOOK), name)
+
+
+def save_as(response: Response, name: str) -> Response:
+    """Have the browser save an answer under a name, in any script. A header holds ASCII only: RFC 6266 tells how."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    names = {"filename": plain}
+    if plain != name:
+        names["filename*"] = f"UTF-8''{quote(name, safe=_AS_IT_IS)}"
+    response.headers.set("Content-Disposition", "attachment", **names)
+    return response

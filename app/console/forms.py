@@ -19,7 +19,7 @@ from wtforms.widgets import CheckboxInput, ListWidget
 
 from app.batches.approval import REASON_LENGTH_MAX
 from app.console.faults import in_words, subject
-from app.errors import InvalidAddress, InvalidRequest, PointsError, Refused
+from app.errors import Fault, InvalidAddress, InvalidRequest, PointsError, Refused
 from app.fields.bounds import read_bounds
 from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
 from app.settings import settings
@@ -73,7 +73,7 @@ def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = No
         own = (names or {}).get(name, name)
         for sentence in sentences:
             if own in form:
-                say_beside(form[own], in_words(sentence, name, form[own].label.text))
+                say_beside(form[own], in_words(sentence, form[own].label.text))
             else:
                 say_of_form(form, sentence)
 
@@ -150,7 +150,7 @@ class KeyForm(FlaskForm):
         bounds = read_bounds(fields, faults, settings())
         for limit in limits:
             if limit.data and fields[limit.name] is None:
-                faults.add(limit.name, f"The {limit.name} must be a whole number, digits only.")
+                faults.add(limit.name, Fault(f"The {limit.name}", "must be a whole number, digits only."))
         try:
             faults.raise_if_any()
         except InvalidRequest as error:

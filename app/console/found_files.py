@@ -7,7 +7,7 @@ from wtforms import Form
 
 from app.console import files
 from app.console.caller import calling_member
-from app.console.downloads import save_as
+from app.console.files import save_as
 from app.console.list_queries import asked_of
 from app.console.slow_work import searches
 from app.errors import InvalidRequest

@@ -21,7 +21,6 @@ class FormUsed(PointsError):
     """A form was sent again: a reload, a second click, or after an answer that was lost."""
 
     status = 409
-    code = "form_used"
     says = "This form was sent before, and was done then. Nothing was done again."
 
 

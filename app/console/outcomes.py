@@ -9,7 +9,7 @@ from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, BatchRow
 from app.console import files
-from app.console.downloads import save_as
+from app.console.files import save_as
 from app.postgres.database import transaction
 from app.uploads import parts as upload_parts
 from app.uploads import uploads

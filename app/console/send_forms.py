@@ -27,7 +27,7 @@ def _check_amount(_form: FlaskForm, field: StringField) -> None:
     if number is None:
         raise ValidationError(f"{field.label.text} must be a whole number, digits only.")
     if (sentence := AMOUNT.fault(number, settings())) is not None:
-        raise ValidationError(in_words(sentence, "amount", field.label.text))
+        raise ValidationError(in_words(sentence, field.label.text))
 
 
 def _check_points(_form: FlaskForm, field: StringField) -> None:
@@ -37,7 +37,7 @@ def _check_points(_form: FlaskForm, field: StringField) -> None:
 
 def _check_label(_form: FlaskForm, field: StringField) -> None:
     if (sentence := LABEL.fault(field.data, settings())) is not None:
-        raise ValidationError(in_words(sentence, "label", field.label.text))
+        raise ValidationError(in_words(sentence, field.label.text))
 
 
 class _AskedForm(FlaskForm):

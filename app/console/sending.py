@@ -12,6 +12,7 @@ from app.console.caller import record_action
 from app.console.costs import cost, late_sentence
 from app.console.faults import in_words
 from app.errors import InvalidRequest, PointsError, Refused
+from app.recipient_files.recipients import body_of
 from app.settings import settings
 from app.uploads import parts as upload_parts
 from app.uploads import uploads
@@ -27,25 +28,15 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
     Raises:
         Refused: a limit was lowered after the list was checked.
     """
-    own = not all(item.is_plain for item in part.items)
-    body = {
-        **({"items": [item.body for item in part.items]} if own else {"recipients": [i.email for i in part.items]}),
-        "amount": upload.amount,
-        "label": upload.label,
-        "atomic": upload.atomic,
-        "send_at": upload.send_at and timestamp(upload.send_at),
-        "expect": {
-            "recipients": len(part.items),
-            "amount": sum((upload.amount if item.amount is None else item.amount) or 0 for item in part.items),
-        },
-    }
+    body = body_of(part.items, amount=upload.amount, label=upload.label, atomic=upload.atomic)
+    body["send_at"] = upload.send_at and timestamp(upload.send_at)
     try:
         return read_issue_request(body, settings(), SEND)
     except InvalidRequest as error:
         name, sentences = next(iter(error.faults.items()))
         words = {"amount": "The points of a recipient", "email": "The address of a recipient"}
         last = name.rpartition(".")[2]
-        why = in_words(sentences[0], last, words.get(last, f"The {last}"))
+        why = in_words(sentences[0], words.get(last, f"The {last}"))
         raise Refused(f"The list can no longer be sent as it was checked: {why}") from None
 
 

@@ -14,7 +14,6 @@ class Busy(PointsError):
     """Too many requests wait for a piece of slow work in this process; nothing was begun."""
 
     status = 503
-    code = "busy"
     field = "service"
     retry_after_s = 5
 

@@ -31,7 +31,6 @@ class ErasureUnfinished(PointsError):
     """The user is erased, but a copy of the address may be left."""
 
     status = 503
-    code = "erasure_unfinished"
     field = "user"
     says = "The user is erased, but something that began before still runs and may write the address. Call again."
 

@@ -102,9 +102,10 @@ def batch_data(row: Any) -> dict[str, Any]:
     metadata, more = row.metadata, {}
     if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
         metadata, more = None, {"more": f"/v1/batches/{row.batch_id}"}
-    batch = payloads.batch_payload(
+    batch = payloads.ListedBatch(
         batch_id=row.batch_id,
         status=status,
+        final=status not in payloads.NOT_FINAL,
         refusal=row.batch_refusal if status == "refused" else None,
         label=row.label,
         metadata=metadata,
@@ -119,7 +120,7 @@ def batch_data(row: Any) -> dict[str, Any]:
         amount=row.debited_amount if is_issued else None,
         current_balance=row.batch_balance if is_issued else None,
     )
-    return {"batch": batch | more}
+    return {"batch": payloads.listed_payload(batch) | more}
 
 
 def _status_then(row: Any) -> str:
@@ -138,9 +139,10 @@ def _counts(row: Any) -> dict[str, int]:
 
 def reversal_data(row: Any) -> dict[str, Any]:
     """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it at that time."""
-    reversal = payloads.reversal_payload(
+    reversal = payloads.ListedReversal(
         reversal_id=row.reversal_id,
         status="done",
+        final=True,
         refusal=None,
         reason=row.reason,
         batch_id=row.reversal_batch_id,
@@ -151,4 +153,4 @@ def reversal_data(row: Any) -> dict[str, Any]:
         amount=row.reversed_amount,
         current_balance=row.reversal_balance,
     )
-    return {"reversal": reversal}
+    return {"reversal": payloads.listed_payload(reversal)}

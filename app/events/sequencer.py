@@ -4,9 +4,7 @@ It runs after the commit. A counter row, updated in the transaction that moves t
 claims and refills wait for each other.
 """
 
-import time
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
@@ -21,84 +19,20 @@ DIGESTED = ("organization_id", "sandbox", "id", "type", "data")
 NUMBERED_MAX = 5_000
 
 
-# A process looks from a floor once it has numbered so many events of an organization, and at all of them again after
-# this time. Its floors are of so many organizations.
-_EVENTS_MIN = 1_000
-_WHOLE_EVERY_S = 60.0
-_ORGANIZATIONS_MAX = 100
+def number_events(connection: Connection, organization_id: int) -> int:
+    """Number the organization's committed events, in both modes, in the order of their ids; return how many.
 
-
-class Numbered(NamedTuple):
-    """How many events one call has numbered, the id of the last of them, and the bounds of what it saw.
-
-    It saw every transaction whose number is below `xmin`, and none from `xmax` on.
-    """
-
-    events: int
-    last_id: int | None
-    xmin: int
-    xmax: int
-
-
-_NONE = Numbered(0, None, 0, 0)
-
-
-@dataclass(slots=True)
-class Floor:
-    """From which event id on a process looks for events without a sequence. All below have one.
-
-    While somebody keeps a snapshot open, each numbered event has left an entry in the index, and a look from the
-    beginning walks past them all. The floor must be exact: an event below it would be numbered after its effect.
-    Whoever draws an event's id has the number of a transaction already. So once all the transactions have ended that
-    had a number when an event was seen, no event with a lower id is still to come.
-    """
-
-    first: int = 0
-    until: float = field(default_factory=lambda: time.monotonic() + _WHOLE_EVERY_S)
-    _events: int = 0
-    # The next floor, and the transaction number that all must have reached first.
-    _next: tuple[int, int] | None = None
-
-    def note(self, numbered: Numbered) -> None:
-        """Note what was numbered from this floor on, once it is committed."""
-        self._events += numbered.events
-        if self._events < _EVENTS_MIN or numbered.events == NUMBERED_MAX:  # There may be more below the next floor.
-            return
-        if self._next is not None and numbered.xmin >= self._next[1]:
-            self.first, self._next = self._next[0], None
-        if self._next is None and numbered.last_id is not None:
-            self._next = numbered.last_id + 1, numbered.xmax
-
-
-class Floors:
-    """The floors of one process, by organization. They are a saving: an empty one looks from the beginning."""
-
-    def __init__(self) -> None:
-        self._floors: dict[int, Floor] = {}
-
-    def of(self, organization_id: int) -> Floor:
-        floor = self._floors.get(organization_id)
-        if floor is None or floor.until < time.monotonic():
-            if len(self._floors) == _ORGANIZATIONS_MAX:
-                self._floors = {}
-            floor = self._floors[organization_id] = Floor()
-        return floor
-
-
-def number_events(connection: Connection, organization_id: int, *, first: int = 0) -> Numbered:
-    """Number the organization's committed events, in both modes, in the order of their ids, from the id `first` on.
-
-    Numbers at most `NUMBERED_MAX` events; if it has numbered that many, call again. It numbers none while another
-    process does: whoever asks again later, as the upkeep does, numbers what that one has not seen.
+    Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. It numbers none while another process
+    does: whoever asks again later, as the upkeep does twice a second, numbers what that one has not seen.
 
     An event caused by another is written after the first has committed, so its id is higher, and a reader never sees
     the effect without the cause.
     """
     # A statement of its own, so that the next one sees what the previous sequencer has committed.
     if not locks.try_to_take(connection, locks.Kind.SEQUENCE, organization_id):
-        return _NONE
-    parameters = {"organization_id": organization_id, "first": first, "at_most": NUMBERED_MAX}
-    return Numbered._make(fetch_all(connection, _NUMBER, parameters)[0])
+        return 0
+    rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
+    return int(rows[0][0])
 
 
 # PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
@@ -107,8 +41,7 @@ _NUMBER = f"""
     WITH taken AS (
         DELETE FROM unnumbered_events
         WHERE organization_id = %(organization_id)s
-          AND id = ANY(ARRAY(SELECT id FROM unnumbered_events
-                             WHERE organization_id = %(organization_id)s AND id >= %(first)s::bigint
+          AND id = ANY(ARRAY(SELECT id FROM unnumbered_events WHERE organization_id = %(organization_id)s
                              ORDER BY organization_id, id LIMIT %(at_most)s))
         RETURNING *
     ), logs AS (
@@ -128,9 +61,7 @@ _NUMBER = f"""
         LEFT JOIN LATERAL (SELECT idempotency_key FROM batches WHERE batches.id = t.batch_id LIMIT 1) b ON true
         LEFT JOIN LATERAL (SELECT idempotency_key FROM reversals WHERE reversals.id = t.reversal_id LIMIT 1) r ON true
     )
-    SELECT count(*), max(id), CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint),
-           CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint)
-    FROM taken
+    SELECT count(*) FROM taken
 """.encode()
 
 
@@ -139,18 +70,7 @@ def organizations_to_number(connection: Connection) -> list[int]:
     return list(connection.execute(_TO_NUMBER).scalars())
 
 
-# The newest event of each organization, by one look-up: past what a busy one has left in the index.
-_TO_NUMBER = text("""
-    WITH RECURSIVE newest AS (
-        (SELECT organization_id FROM unnumbered_events ORDER BY organization_id DESC, id DESC LIMIT 1)
-        UNION ALL
-        SELECT u.organization_id FROM newest n
-        CROSS JOIN LATERAL (SELECT organization_id FROM unnumbered_events
-                            WHERE organization_id < n.organization_id
-                            ORDER BY organization_id DESC, id DESC LIMIT 1) u
-    )
-    SELECT organization_id FROM newest ORDER BY organization_id
-""")
+_TO_NUMBER = text("SELECT DISTINCT organization_id FROM unnumbered_events ORDER BY organization_id")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

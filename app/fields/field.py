@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from typing import Any, ClassVar, Generic, TypeVar
 
+from app.errors import Fault
 from app.settings import INT64_MAX, Settings
 from app.values.validation_errors import FaultsFound
 
@@ -89,7 +90,7 @@ class Field(ABC, Generic[T]):
         value = fields.get(self.name)
         if value is None or (not self.takes_empty and is_missing(value)):
             if self.is_required:
-                faults.add(self.name, f"The {self.name} field is required.")
+                faults.add(self.name, Fault(f"The {self.name} field", "is required."))
             default: T | None = self.default
             return default
         return self.read_value(value, faults, limits)
@@ -99,7 +100,7 @@ class Field(ABC, Generic[T]):
         try:
             return self.check(value, limits)
         except FieldFault as fault:
-            faults.add(self.name, f"The {self.name} {fault}")
+            faults.add(self.name, Fault(f"The {self.name}", f"{fault}"))
             return None
 
     def read_alone(self, fields: Mapping[str, Any], limits: Settings) -> T:
@@ -115,12 +116,12 @@ class Field(ABC, Generic[T]):
         assert value is not None, "it is sent, and without a fault"
         return value
 
-    def fault(self, value: Any, limits: Settings) -> str | None:
+    def fault(self, value: Any, limits: Settings) -> Fault | None:
         """Say what is wrong with a value that is not missing; None when nothing is."""
         try:
             self.check(value, limits)
         except FieldFault as fault:
-            return f"The {self.name} {fault}"
+            return Fault(f"The {self.name}", f"{fault}")
         return None
 
     def described(self, limits: Settings) -> Schema:

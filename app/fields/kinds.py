@@ -235,3 +235,9 @@ class Array(Field[list[Any]]):
 
     def _most(self, limits: Settings) -> int:
         return limits.recipients_max if self.most is None else self.most
+
+
+# Of a person.
+EMAIL = EmailAddress("email", "The address of the person.", "ada@example.com", is_required=True)
+FIRST_NAME = Name("first_name", "The given name.", "Ada", is_required=True)
+LAST_NAME = Name("last_name", "The family name; some people have none.", "Lovelace", default="")

@@ -9,7 +9,6 @@ from sqlalchemy.exc import DBAPIError
 
 from app import logs
 from app.batches.queue import due_batches, due_reversals, has_due, postpone, postpone_reversal
-from app.ledger.floors import LOWEST, Floors
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.report import counts_of, report
 from app.ledger.reverse import Taken, reverse
@@ -50,13 +49,7 @@ _log = logs.logger()
 _left_alone_until: dict[int, float] = {}
 
 
-def drain(
-    organization_id: int,
-    *,
-    announce: Announce,
-    is_asked: Callable[[], bool] = lambda: False,
-    floors: Floors | None = None,
-) -> bool:
+def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bool] = lambda: False) -> bool:
     """Issue an organization's queued batches, and do its reversals, until none is left; tell whether more may wait.
 
     They are taken in the order of their acceptance: a round issues the batches that come before the oldest reversal, or
@@ -67,7 +60,6 @@ def drain(
     for what they had committed before. A look while owning it would strand such a batch until the sweep.
 
     `is_asked` tells, before each further round, whether the worker is needed elsewhere; then this turn is over.
-    `floors` are where to begin to look; without them, it looks at the whole queue.
 
     Raises:
         DBAPIError, TimeoutError: no connection can be made. What was not committed is still queued.
@@ -75,15 +67,14 @@ def drain(
     if _left_alone_until.get(organization_id, 0.0) > time.monotonic():
         return False
     turn_ends = time.perf_counter() + _TURN_S
-    first = LOWEST if floors is None else floors.whole_or_floor(organization_id)
     for rounds in range(ROUNDS_MAX):
         began = time.perf_counter()
         try:
-            if rounds and not _has_more(organization_id, first):
+            if rounds and not _has_more(organization_id):
                 return False
             if rounds and (began > turn_ends or is_asked()):
                 return True
-            outcomes = _round(organization_id, first)
+            outcomes = _round(organization_id)
         except Exception as error:  # No error may hold up the other batches.
             if is_unreachable(error):
                 raise
@@ -101,41 +92,32 @@ def drain(
         if outcomes is None:  # Another worker owns the drain.
             return False
         _tell(outcomes, announce, organization_id, began=began)
-        first = _note(floors, organization_id, outcomes)
     return True
 
 
-def _note(floors: Floors | None, organization_id: int, outcomes: Outcomes) -> int:
-    """Note what was issued; return from which place on to look for more."""
-    if floors is None:
-        return LOWEST
-    floors.note(organization_id, [outcome.batch_id for outcome in outcomes if isinstance(outcome, Outcome)])
-    return floors.floor(organization_id)
-
-
-def _round(organization_id: int, first: int) -> Outcomes | None:
+def _round(organization_id: int) -> Outcomes | None:
     """Issue the batches that come before the oldest reversal; when there are none, do that reversal.
 
     If the upkeep has not made a batch's partition in time, it is made here.
     """
     try:
-        return _issue_or_reverse(organization_id, first)
+        return _issue_or_reverse(organization_id)
     except DBAPIError as error:
         if not is_without_partition(error):
             raise
     partitions.make()
-    return _issue_or_reverse(organization_id, first)
+    return _issue_or_reverse(organization_id)
 
 
-def _issue_or_reverse(organization_id: int, first: int) -> Outcomes | None:
+def _issue_or_reverse(organization_id: int) -> Outcomes | None:
     with transaction() as connection:
-        issued = issue(connection, organization_id, first=first)
+        issued = issue(connection, organization_id)
         return issued or (None if issued is None else reverse(connection, organization_id))
 
 
-def _has_more(organization_id: int, first: int) -> bool:
+def _has_more(organization_id: int) -> bool:
     with single_statement() as connection:
-        return has_due(connection, organization_id, first=first)
+        return has_due(connection, organization_id)
 
 
 def _leave_alone(organization_id: int) -> None:
@@ -193,6 +175,6 @@ def _alone(take: _Take, organization_id: int, place: int) -> Outcomes | None:
 def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began: float) -> None:
     """Tell the fronts, then the log, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
-    announce([outcome[0] for outcome in outcomes], counts_of(outcomes, seconds=seconds))
+    announce([outcome.id for outcome in outcomes], counts_of(outcomes, seconds=seconds))
     if outcomes:
         report(organization_id, outcomes, seconds=seconds)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.errors import CannotExtend, InvalidRequest
+from app.errors import CannotExtend, Fault, InvalidRequest
 from app.fields.field import Table
 from app.fields.kinds import Timestamp
 from app.ledger.holders import exclude_claims
@@ -22,6 +22,14 @@ HELD_UNTIL = Timestamp(
 EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
 
 
+class NotLater(InvalidRequest):
+    """The new end is before the one that the transaction has, `held_until`."""
+
+    def __init__(self, held_until: datetime) -> None:
+        super().__init__({"held_until": [f"The held_until must be later than it is, {timestamp(held_until)}."]})
+        self.held_until = held_until
+
+
 def extend(
     connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
 ) -> bool:
@@ -33,7 +41,8 @@ def extend(
     Raises:
         NotFound: the organization has no such transaction in this mode.
         CannotExtend: it is not held, is held without end, or its end has passed.
-        InvalidRequest: the time is not later, or too far ahead.
+        NotLater: the time is before the end that it has.
+        InvalidRequest: the time is too far ahead.
     """
     batch_id, position = batch_and_position(transaction_id)
     parameters = {
@@ -53,10 +62,9 @@ def extend(
     if held_until == row.held_until:  # A repeated call.
         return False
     if held_until < row.held_until:
-        sentence = f"The held_until must be later than it is, {timestamp(row.held_until)}."
-        raise InvalidRequest({"held_until": [sentence]})
+        raise NotLater(row.held_until)
     if held_until > row.now + timedelta(days=HOLD_DAYS_MAX):
-        raise InvalidRequest({"held_until": [f"The held_until must be at most {HOLD_DAYS_MAX} days ahead."]})
+        raise InvalidRequest({"held_until": [Fault("The held_until", f"must be at most {HOLD_DAYS_MAX} days ahead.")]})
     connection.execute(_EXTEND, parameters)
     return True
 

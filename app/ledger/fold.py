@@ -11,61 +11,35 @@ BATCHES_MAX = 500
 RECIPIENTS_MAX = 50_000
 
 
-class Folds:
-    """The folds of one run. Each is one transaction, and goes on where the last one ended.
+def fold(connection: Connection) -> int:
+    """Fold batches of the organizations that wait longest, within the limits, in this transaction; return how many.
 
-    While somebody keeps a snapshot open, each folded batch has left an entry in the index, and a look from the
-    beginning walks past them all. What comes back at a lower place, such as a batch that was scheduled, waits for the
-    next run.
+    Each organization has the same share of the limits, so that a busy one does not hold up the others.
+
+    A fold credits nothing: a transaction is credited when it is issued, and `app.users` counts it from then on. A fold
+    adds the credits to `user_balances`, writes them as entries, and removes the batch from the list in one
+    transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one alone.
     """
-
-    def __init__(self) -> None:
-        # The organizations that have more, and the last batch of each that was taken.
-        self._after: dict[int, int] = {}
-        self._has_seen_all = False
-
-    def fold(self, connection: Connection) -> int:
-        """Fold batches of the organizations that wait longest, within the limits, in this transaction; return how many.
-
-        Each organization has the same share of the limits, so that a busy one does not hold up the others.
-
-        A fold credits nothing: a transaction is credited when it is issued, and `app.users` counts it from then on. A
-        fold adds the credits to `user_balances`, writes them as entries, and removes the batch from the list in one
-        transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one
-        alone.
-        """
-        if not self._after and not self._has_seen_all:
-            waiting = connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars()
-            self._after = dict.fromkeys(waiting, 0)
-            self._has_seen_all = len(self._after) < ORGANIZATIONS_MAX
-        if not self._after:
-            return 0
-        free = _exclude_reversals(connection, list(self._after))
-        share = max(1, BATCHES_MAX // len(free))
-        parameters = {
-            "organization_ids": free,
-            "after": [self._after[organization_id] for organization_id in free],
-            "batches_max": share,
-            "recipients_max": RECIPIENTS_MAX,
-        }
-        taken = sorted(tuple(row) for row in connection.execute(_TAKE, parameters))
-        owners, batch_ids, recipients = ([row[place] for row in taken] for place in range(3))
-        if taken:
-            connection.execute(_ADD, {"organization_ids": owners, "batch_ids": batch_ids})
-        self._after |= dict(zip(owners, batch_ids, strict=True))
-        if max(recipients, default=0) < RECIPIENTS_MAX:  # Who gave less than its share has no more.
-            self._after = {one: last for one, last in self._after.items() if owners.count(one) == share}
-        return len(taken)
+    organization_ids = _exclude_reversals(connection)
+    if not organization_ids:
+        return 0
+    limits = {"batches_max": max(1, BATCHES_MAX // len(organization_ids)), "recipients_max": RECIPIENTS_MAX}
+    taken = connection.execute(_TAKE, {"organization_ids": organization_ids, **limits}).all()
+    if taken:
+        owners, batch_ids = ([row[place] for row in taken] for place in (0, 1))
+        connection.execute(_ADD, {"organization_ids": owners, "batch_ids": batch_ids})
+    return len(taken)
 
 
-def _exclude_reversals(connection: Connection, waiting: list[int]) -> list[int]:
-    """Share the balances of these organizations; return those for which that could be, or else the first.
+def _exclude_reversals(connection: Connection) -> list[int]:
+    """Share the balances of the organizations that wait longest; return those for which that could be.
 
     A fold waits for a reversal only while it holds nothing: otherwise the reversal of one organization would hold up
     those of others, and the claims behind these.
     """
+    waiting = list(connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars())
     free = locks.try_to_share(connection, locks.Kind.BALANCES, waiting)
-    if not free:
+    if waiting and not free:
         free = waiting[:1]
         locks.share(connection, locks.Kind.BALANCES, free)
     return free
@@ -89,11 +63,10 @@ _WAIT_LONGEST = text("""
 _TAKE = text("""
     WITH oldest AS (
         SELECT f.organization_id, f.batch_id,
-               sum(b.recipient_count) OVER (ORDER BY f.turn, f.organization_id) AS recipients, b.recipient_count
-        FROM unnest(CAST(:organization_ids AS bigint[]), CAST(:after AS bigint[])) AS o (id, after)
+               sum(b.recipient_count) OVER (ORDER BY f.turn, f.organization_id) - b.recipient_count AS before
+        FROM unnest(CAST(:organization_ids AS bigint[])) AS o (id)
         CROSS JOIN LATERAL (SELECT organization_id, batch_id, row_number() OVER (ORDER BY batch_id) AS turn
-                            FROM (SELECT organization_id, batch_id FROM unfolded_batches
-                                  WHERE organization_id = o.id AND batch_id > o.after
+                            FROM (SELECT organization_id, batch_id FROM unfolded_batches WHERE organization_id = o.id
                                   ORDER BY organization_id, batch_id LIMIT :batches_max
                                   FOR UPDATE SKIP LOCKED) first) f
         CROSS JOIN LATERAL (SELECT recipient_count FROM batches
@@ -101,8 +74,8 @@ _TAKE = text("""
     )
     DELETE FROM unfolded_batches f USING oldest o
     WHERE f.organization_id = o.organization_id AND f.batch_id = o.batch_id
-      AND (o.recipients = o.recipient_count OR o.recipients - o.recipient_count < :recipients_max)
-    RETURNING f.organization_id, f.batch_id, CAST(o.recipients AS bigint)
+      AND (o.before = 0 OR o.before < :recipients_max)
+    RETURNING f.organization_id, f.batch_id
 """)
 
 # Points taken back are left out of the balance, and so are claimed transactions: the claim itself adds them. An entry

@@ -4,9 +4,9 @@ The newest partition, which sends fill, has an index of what is held. What is he
 hash of its address, in one table, by the upkeep: a row for each when it is issued would make a send of 10,000 a quarter
 dearer.
 
-A listed transaction may be held no longer, so whoever finds one looks at it; one that is held is never missing. For
-nothing that is not held becomes held, and what is issued late in a full partition is listed by its issue. Before a part
-is listed, all issues have ended that began before they were told to.
+The list may name transactions that are held no longer, so check each one. It never misses a held one: a transaction
+cannot become held later; a batch that is issued late into a full partition lists its own; and a part is listed only
+after every issue has ended that began before it was told to do so.
 """
 
 from collections.abc import Sequence

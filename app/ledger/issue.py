@@ -10,7 +10,6 @@ from app.batches.queue import IS_DUE, PLACE
 from app.batches.read import DIGESTED
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
-from app.ledger.floors import LOWEST
 from app.ledger.held import LISTED_BY_ISSUE_TO, list_issued
 from app.postgres import locks
 from app.postgres.database import fetch_all
@@ -32,7 +31,7 @@ class Outcome(NamedTuple):
     `is_late` if it was issued in a partition that is full, so that its issue lists what is held.
     """
 
-    batch_id: int
+    id: int
     sandbox: bool
     recipients: int
     debited_count: int | None
@@ -40,24 +39,22 @@ class Outcome(NamedTuple):
     is_late: bool
 
 
-def issue(
-    connection: Connection, organization_id: int, *, only: int | None = None, first: int = LOWEST
-) -> list[Outcome] | None:
+def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
     """Issue (or refuse) the due batches of an organization, in order, or `only` the one with this place in the queue.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
     delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
-    reversal that was accepted before it. `first` is the lowest place that is looked at, unless a reversal is due.
+    reversal that was accepted before it.
     """
     place = own_and_lock(connection, organization_id)
     if place is None:
         return None
     # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
-    outcomes = _decide_and_write(connection, organization_id, place, only, first)
-    short = [outcome.batch_id for outcome in outcomes if outcome.debited_count != outcome.recipients]
+    outcomes = _decide_and_write(connection, organization_id, place, only)
+    short = [outcome.id for outcome in outcomes if outcome.debited_count != outcome.recipients]
     if short:
         key_limits.give_back(connection, organization_id, short)
-    late = [outcome.batch_id for outcome in outcomes if outcome.is_late]
+    late = [outcome.id for outcome in outcomes if outcome.is_late]
     if late:
         list_issued(connection, organization_id, late)
     return outcomes
@@ -96,14 +93,11 @@ _OWN_AND_LOCK = b"""
 """
 
 
-def _decide_and_write(
-    connection: Connection, organization_id: int, place: str, only: int | None, first: int
-) -> list[Outcome]:
+def _decide_and_write(connection: Connection, organization_id: int, place: str, only: int | None) -> list[Outcome]:
     parameters = {
         "organization_id": organization_id,
         "place": place,
-        "first": only or first,
-        "first_before_reversal": only or LOWEST,
+        "first": only or 1,
         "last": only or INT64_MAX,
         "batches_max": BATCHES_MAX,
         "recipients_max": RECIPIENTS_MAX,

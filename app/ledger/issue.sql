@@ -2,8 +2,7 @@
 -- has taken. It goes through the queue batch by batch. Each starts from the balance that the previous batch of its mode
 -- left. The statement debits exactly what it writes.
 --
--- Constraints check that a batch has as many addresses as recipients, and that no balance is overdrawn. What a balance
--- pays is decided here for a send, and in app/batches/verify.py for verify; a test compares the two.
+-- Constraints check that a batch has as many addresses as recipients, and that no balance is overdrawn.
 --
 -- No user's row is locked or written: `unfolded` notes that these credits are still to be added, and until then they
 -- are counted from the transactions (app/users.py). So two organizations that pay the same users never wait for each
@@ -28,8 +27,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
       AND (organization_id, id) <= (%(organization_id)s::bigint, {int64_max}) AND {is_due}
     ORDER BY organization_id, id LIMIT 1
 ), decided AS (
-    SELECT 0 AS batches, CASE WHEN EXISTS (SELECT FROM due_reversal) THEN %(first_before_reversal)s::bigint
-                              ELSE %(first)s::bigint END - 1 AS place, NULL::bigint AS batch_id, false AS sandbox,
+    SELECT 0 AS batches, %(first)s::bigint - 1 AS place, NULL::bigint AS batch_id, false AS sandbox,
            0::bigint AS recipients, balance,
            sandbox_balance, 0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
     FROM organization
@@ -49,10 +47,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
         ORDER BY organization_id, {place} LIMIT 1
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
-    -- How many of the running totals the balance covers: they rise, so a binary search finds the first one too large.
     CROSS JOIN LATERAL (
-        SELECT least(CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
-                          ELSE width_bucket(o.opening, b.running_totals) END,
+        SELECT least(paid_count(o.opening, b.recipient_count, b.amount, b.running_totals),
                      -- With a development key, a header rehearses a balance that pays nobody, and a reserved recipient
                      -- one that ends before it.
                      CASE WHEN NOT b.sandbox OR b.api_key_id IS NULL THEN NULL
@@ -78,8 +74,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     FROM decided d, organization o
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      -- Otherwise the whole queue is read for these few batches, with what is dead in it.
-      AND coalesce(b.queue_place, b.id) >= (SELECT min(place) FILTER (WHERE batches > 0) FROM decided)
+      -- Otherwise the whole queue is read for these few batches.
       AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.sandbox, b.recipient_count, NULL::int AS debited_count, NULL::bigint AS debited_amount
 ), issued AS (
@@ -98,8 +93,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
                         FROM organization) o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      -- Otherwise the whole queue is read for these few batches, with what is dead in it.
-      AND coalesce(b.queue_place, b.id) >= (SELECT min(place) FILTER (WHERE batches > 0) FROM decided)
+      -- Otherwise the whole queue is read for these few batches.
       AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount

@@ -41,18 +41,17 @@ def open_organization(
     *,
     balance: int,
     sandbox_balance: int,
-    options: Mapping[str, int | None] | None = None,
+    **options: int | None,
 ) -> int:
     """Make an organization and return its id. The opening balances are refills; a reset restores the sandbox's.
 
     Args:
-        options: some of `organizations.Options`, by their names.
+        options: as `organizations.create` takes them.
 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
-    organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
-    organizations.set_options(connection, organization_id, options or {})
+    organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance, **options)
     actions.record_of_organization(connection, actions.ORGANIZATION_MADE, organization_id)
     for amount, sandbox in ((balance, False), (sandbox_balance, True)):
         if amount:

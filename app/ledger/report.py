@@ -60,7 +60,7 @@ def report(organization_id: int, outcomes: Sequence[Outcome] | Sequence[Taken], 
             _log.info(
                 "reversed",
                 organization_id=organization_id,
-                reversal_id=outcome.reversal_id,
+                reversal_id=outcome.id,
                 refused=outcome.amount is None,
                 transactions=outcome.transactions,
                 points=outcome.amount or 0,
@@ -75,7 +75,7 @@ def _report_batches(organization_id: int, outcomes: Sequence[Outcome], *, second
     _log.info(
         "drained",
         organization_id=organization_id,
-        batch_ids=[outcome.batch_id for outcome in outcomes],
+        batch_ids=[outcome.id for outcome in outcomes],
         refused=sum(outcome.debited_count is None for outcome in outcomes),
         recipients=_recipients(outcomes),
         points=sum(outcome.debited_amount or 0 for outcome in outcomes),

@@ -19,7 +19,7 @@ from app.values.ids import POSITIONS
 class Taken(NamedTuple):
     """What became of a reversal: the points taken from its `transactions` together; None when it was refused."""
 
-    reversal_id: int
+    id: int
     sandbox: bool
     transactions: int
     amount: int | None

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.errors import InvalidRequest, SandboxUserLimit, UserConflict
 from app.fields.field import Table
-from app.fields.kinds import Timestamp
-from app.fields.people import EMAIL, FIRST_NAME, LAST_NAME
+from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Timestamp
 from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
 from app.ledger.user_requests import read_new_user
 from app.postgres.locks import lock_organization

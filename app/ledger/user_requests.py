@@ -6,8 +6,7 @@ from typing import Any
 
 from app.errors import Faults, InvalidRequest
 from app.fields.field import Table, kind, reference_to
-from app.fields.kinds import Array, Reference
-from app.fields.people import EMAIL, FIRST_NAME, LAST_NAME
+from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Array, Reference
 from app.settings import Settings
 from app.users import NewUser
 from app.values.texts import REFERENCE_LENGTH_MAX

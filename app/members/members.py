@@ -22,7 +22,6 @@ ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin
 class MemberConflict(Refused):
     """A member has the address."""
 
-    code = "member_conflict"
     field = "email"
     says = "A member has this e-mail address already."
 

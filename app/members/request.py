@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.fields.field import Table
-from app.fields.kinds import OneOf
-from app.fields.people import EMAIL, FIRST_NAME, LAST_NAME
+from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, OneOf
 from app.members.members import ROLES
 from app.settings import Settings
 

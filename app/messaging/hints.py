@@ -34,9 +34,12 @@ def publish(
             if batch_ids:
                 pipeline.publish(_channel(redis), " ".join(map(str, batch_ids)))
             pipeline.delete(requests.key_of(organization_id))
-            offered = staying.offer(pipeline) if staying is not None else lambda _: None
+            if staying is not None:
+                staying.offer(pipeline)
             worker_counters.add(counts or {}, pipeline)
-            offered(pipeline.execute())
+            answers = pipeline.execute()
+            if staying is not None:
+                staying.note(answers)
     except process_redis.LeftAlone:
         return
     except RedisError as error:

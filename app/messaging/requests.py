@@ -108,20 +108,19 @@ class Staying:
         self._name = f"{_STAYING}:{uuid4().hex}"
         self._is_offered = False
         self._next: Request | None = None
+        self._place: int | None = None  # Of the answer to an offer, among those of its pipeline.
 
-    def offer(self, pipeline: Pipeline) -> Callable[[Sequence[Any]], None]:
-        """Take the backlog's next request, or put the name on the list; the caller hands what `pipeline` answers."""
-        if self._is_offered or self._next:
-            return lambda _: None
-        place = len(pipeline)
-        pipeline.eval(_NEXT_OR_STAY, 2, _STAYING, BACKLOG, self._name, _KEPT_MS)
-        self._is_offered = True
+    def offer(self, pipeline: Pipeline) -> None:
+        """Take the backlog's next request, or put the name on the list; `note` gets what the pipeline answers."""
+        self._place = None
+        if not (self._is_offered or self._next):
+            self._place, self._is_offered = len(pipeline), True
+            pipeline.eval(_NEXT_OR_STAY, 2, _STAYING, BACKLOG, self._name, _KEPT_MS)
 
-        def answered(answers: Sequence[Any]) -> None:
-            if answers[place] is not None:
-                self._is_offered, self._next = False, _read(answers[place])
-
-        return answered
+    def note(self, answers: Sequence[Any]) -> None:
+        """Note what the pipeline of an offer has answered."""
+        if self._place is not None and (request := answers[self._place]) is not None:
+            self._is_offered, self._next = False, _read(request)
 
     def withdraw(self) -> Request | None:
         """Take the name off the list; if the backlog or a front has given a request meanwhile, return that."""
@@ -143,7 +142,8 @@ class Staying:
             with process_redis.unless_away() as redis:
                 if not (self._is_offered or self._next):
                     with redis.pipeline(transaction=False) as pipeline:
-                        self.offer(pipeline)(pipeline.execute())
+                        self.offer(pipeline)
+                        self.note(pipeline.execute())
                 if self._next:
                     return self._taken()
                 woken = self._woken(redis, min(_IDLE_AFTER_S, at_most_s))

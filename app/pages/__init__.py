@@ -4,7 +4,7 @@
     parameters       the values of the parameters
     filters          the filters of a list, a position in it, and a page
     cursors          a position as an opaque text for callers
-    …_pages          the pages of one list each
+    …_pages          the pages of a list each; those of the platform together
     addresses        the rows of one address, for batches and transactions
     references       the rows of one reference, for transactions
     far              the rows that a person looks for in the console, further back than a program's page

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import read_page
+from app.pages.statements import as_row, read_page
 from app.values.authors import MEMBER, OPERATOR, PLATFORM_KEY
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -59,12 +59,8 @@ class ActionRow(NamedTuple):
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[ActionRow]:
     """Return the actions of a page: of all organizations and of none, unless the filters name one."""
-
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(row.created_at, row.id)
-
     statement = _statement(filters, start)
-    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
+    return read_page(connection, statement, filters, start, limit=limit, to_row=as_row(ActionRow))
 
 
 def position_before(connection: Connection, action_id: int) -> CursorPosition | None:
@@ -74,10 +70,6 @@ def position_before(connection: Connection, action_id: int) -> CursorPosition | 
 
 
 _MOMENT = text("SELECT created_at FROM actions WHERE id = :id")
-
-
-def _row(row: Any) -> ActionRow:
-    return ActionRow._make(row[: len(ActionRow._fields)])
 
 
 def _statement(filters: Filters, start: CursorPosition | None) -> str:

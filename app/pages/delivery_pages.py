@@ -1,12 +1,12 @@
 """The pages of `GET /v1/webhooks/{id}/deliveries`: the attempts of one webhook, newest first, by id."""
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import read_page
+from app.pages.statements import as_row, by_id, read_page
 from app.webhooks.attempts import DELIVERIES_KEPT_DAYS
 
 
@@ -26,16 +26,8 @@ class DeliveryRow(NamedTuple):
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[DeliveryRow]:
     """Return the attempts of a page; `filters.webhook_id` must be a webhook of the caller's."""
-
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(None, row.id)
-
     statement = _STATEMENT if start is None else _STATEMENT_FROM
-    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
-
-
-def _row(row: Any) -> DeliveryRow:
-    return DeliveryRow(*row[: len(DeliveryRow._fields)])
+    return read_page(connection, statement, filters, start, limit=limit, to_row=as_row(DeliveryRow), next_start=by_id)
 
 
 # Attempts past their time are hidden at once and deleted a little later.

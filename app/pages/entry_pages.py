@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import read_page
+from app.pages.statements import as_row, read_page
 from app.values.ids import POSITIONS
 
 TYPES = CREDIT, REVERSAL = "credit", "reversal"
@@ -50,16 +50,16 @@ class EntryRow(NamedTuple):
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[EntryRow]:
     """Return the entries of a page; `filters.user_id` must be a live user's."""
-
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(row.created_at, row.transaction_id)
-
     statement = _STATEMENT if start is None else _STATEMENT_FROM
-    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
-
-
-def _row(row: Any) -> EntryRow:
-    return EntryRow(*row[: len(EntryRow._fields)])
+    return read_page(
+        connection,
+        statement,
+        filters,
+        start,
+        limit=limit,
+        to_row=as_row(EntryRow),
+        next_start=lambda row: CursorPosition(row.created_at, row.transaction_id),
+    )
 
 
 _NEWEST_FIRST = "created_at DESC, transaction_id DESC"

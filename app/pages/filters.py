@@ -104,30 +104,12 @@ class Filters:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements."""
         return {
-            "organization_id": self.organization_id,
-            "sandbox": self.sandbox,
-            "email_key": self.email_key,
-            "batch_id": self.batch_id,
+            **{name: getattr(self, name) for name in self.__slots__},
             "batch_first_id": None if self.batch_id is None else min(self.batch_id * POSITIONS, INT64_MAX),
             "batch_last_id": None if self.batch_id is None else min((self.batch_id + 1) * POSITIONS - 1, INT64_MAX),
-            "created_from": self.created_from,
-            "created_to": self.created_to,
             "debited": self.debit,
             "credited": self.credit,
-            "idempotency_key": self.idempotency_key,
-            "label": self.label,
-            "status": self.status,
-            "reference": self.reference,
-            "user_id": self.user_id,
-            "external_id": self.external_id,
-            "webhook_id": self.webhook_id,
-            "request_id": self.request_id,
-            "api_key_id": self.api_key_id,
             "author": None if self.by is None else self.by.which,
-            "email_part": self.email_part,
-            "label_part": self.label_part,
-            "sender": self.sender,
-            "points": self.points,
         }
 
     def scope_conditions(self, *, moment: str) -> list[str]:

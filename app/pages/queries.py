@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from app.api_keys import Caller
 from app.batches.read import STATES, STATUSES
+from app.errors import Fault
 from app.pages import cursors, parameters
 from app.pages.filters import BY_API, CursorPosition, Filters, Page
 from app.pages.parameters import LIMIT_DEFAULT, NO_CURSOR, ParameterFault, integer_of, limit_of
@@ -39,8 +40,37 @@ OF_PEOPLE = ("email_part", "label_part", "sender", "points")
 # The parameters of a query, each with all its values. A byte that is not UTF-8 is a lone surrogate.
 Query = Mapping[str, Sequence[str]]
 
+# Each parameter that filters: the filter that it sets, and how it is read.
+_FILTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "organization": ("organization_id", parameters.id_of("an organization")),
+    "sandbox": ("sandbox", parameters.flag),
+    "email": ("email_key", parameters.email_key),
+    "batch": ("batch_id", parameters.id_of("a batch")),
+    "created_from": ("created_from", parameters.first_moment),
+    "created_to": ("created_to", parameters.last_moment),
+    "debited": ("debited", parameters.flag),
+    "credited": ("credited", parameters.flag),
+    "allocated": ("allocated", parameters.flag),
+    "idempotency_key": ("idempotency_key", parameters.idempotency_key),
+    "label": ("label", parameters.label),
+    "status": ("status", parameters.one_of(STATUSES)),
+    "reference": ("reference", parameters.reference),
+    "state": ("state", parameters.one_of(STATES)),
+    "user": ("user_id", parameters.id_of("a user")),
+    "external_id": ("external_id", parameters.reference),
+    "request_id": ("request_id", parameters.request_id),
+    "api_key": ("api_key_id", parameters.id_of("a key")),
+    "by": ("by", parameters.author),
+    "email_part": ("email_part", parameters.part_of_address),
+    "label_part": ("label_part", parameters.part_of_label),
+    "sender": ("sender", integer_of("the id of a member, or 0 for the API", BY_API, INT64_MAX)),
+    "points": ("points", integer_of("a whole number of points, digits only", 1, INT64_MAX)),
+}
 # What `status` is in the lists of something else than batches.
-_STATUS_OF = {"reversals": parameters.one_of(REVERSAL_STATUSES), "requests": parameters.status_of_answer}
+_STATUS_OF: dict[tuple[str, str], Callable[[str], Any]] = {
+    ("reversals", "status"): parameters.one_of(REVERSAL_STATUSES),
+    ("requests", "status"): parameters.status_of_answer,
+}
 
 _Value = TypeVar("_Value")
 
@@ -81,38 +111,20 @@ def parse_page_request(
     known = (*PARAMETERS[kind], *also)
     faults.add_unknown("parameter", query, known, whole="query")
 
-    def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
-        return read_parameter(query, name, parse, faults) if name in known else None
-
-    limit = read("limit", limit_of)
-    of_platform = read("organization", parameters.id_of("an organization")) or organization_id
+    limit = read_parameter(query, "limit", limit_of, faults)
+    values = {
+        name: read_parameter(query, parameter, _STATUS_OF.get((kind, parameter), parse), faults)
+        for parameter, (name, parse) in _FILTERS.items()
+        if parameter in known
+    }
+    of_platform = values.pop("organization_id", None) or organization_id
+    given = {"webhook_id": webhook_id, "user_id": user_id}
     filters = Filters(
         organization_id=of_platform if who is None else who.organization.id,
-        sandbox=bool(read("sandbox", parameters.flag)) if who is None else who.sandbox,
-        email_key=read("email", parameters.email_key),
-        batch_id=read("batch", parameters.id_of("a batch")),
-        created_from=read("created_from", parameters.first_moment),
-        created_to=read("created_to", parameters.last_moment),
-        debited=read("debited", parameters.flag),
-        credited=read("credited", parameters.flag),
-        allocated=read("allocated", parameters.flag),
-        idempotency_key=read("idempotency_key", parameters.idempotency_key),
-        label=read("label", parameters.label),
-        status=read("status", _STATUS_OF.get(kind, parameters.one_of(STATUSES))),
-        reference=read("reference", parameters.reference),
-        state=read("state", parameters.one_of(STATES)),
-        user_id=read("user", parameters.id_of("a user")) if user_id is None else user_id,
-        external_id=read("external_id", parameters.reference),
-        webhook_id=webhook_id,
-        request_id=read("request_id", parameters.request_id),
-        api_key_id=read("api_key", parameters.id_of("a key")),
-        by=read("by", parameters.author),
-        email_part=read("email_part", parameters.part_of_address),
-        label_part=read("label_part", parameters.part_of_label),
-        sender=read("sender", integer_of("the id of a member, or 0 for the API", BY_API, INT64_MAX)),
-        points=read("points", integer_of("a whole number of points, digits only", 1, INT64_MAX)),
+        sandbox=bool(values.pop("sandbox", False)) if who is None else who.sandbox,
+        **values | {name: value for name, value in given.items() if value is not None},
     )
-    cursor = read("cursor", parameters.cursor)
+    cursor = read_parameter(query, "cursor", parameters.cursor, faults)
     # A cursor can be compared only with filters that have no fault.
     faults.raise_if_any()
     start = None if cursor is None else cursors.decode(kind, filters, cursor)
@@ -124,16 +136,16 @@ def parse_page_request(
 
 def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faults: FaultsFound) -> _Value | None:
     """Read one parameter; None if it is absent, or has a fault, which is added."""
-    values = query.get(name, [])
+    values, subject = query.get(name, []), f"The {name} parameter"
     if len(values) > 1:
-        faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
+        faults.add(name, Fault(subject, f"must be given once, but comes {len(values)} times."))
     elif values and not is_utf8(values[0]):
-        faults.add(name, f"The {name} parameter must be in UTF-8, but is not.")
+        faults.add(name, Fault(subject, "must be in UTF-8, but is not."))
     elif values:
         try:
             return parse(values[0])
         except ParameterFault as fault:
-            faults.add(name, f"The {name} parameter {fault}")
+            faults.add(name, Fault(subject, f"{fault}"))
     return None
 
 

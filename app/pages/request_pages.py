@@ -1,12 +1,12 @@
 """The pages of `GET /v1/requests`: the calls of an organization's keys, newest first, by their time, then by id."""
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
-from app.pages.statements import read_page
+from app.pages.statements import as_row, read_page
 from app.request_log.rows import REQUESTS_KEPT_DAYS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -37,24 +37,15 @@ def page(
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(row.created_at, row.id)
-
     return read_page(
         connection,
         _statement(filters, start),
         filters,
         start,
         limit=limit,
-        to_row=_row,
-        next_start=next_start,
+        to_row=as_row(RequestRow),
         looked_at_max=FAR_BATCHES_MAX if is_far else LOOKED_AT_MAX,
     )
-
-
-def _row(row: Any) -> RequestRow:
-    return RequestRow(*row[: len(RequestRow._fields)])
 
 
 # Calls past their time are hidden at once and deleted a little later.

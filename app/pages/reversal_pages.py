@@ -1,11 +1,9 @@
 """The pages of `GET /v1/reversals`: newest first, by the time of acceptance, then by id."""
 
-from typing import Any
-
 from sqlalchemy import Connection
 
 from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import read_page
+from app.pages.statements import as_row, read_page
 from app.reversals.read import COLUMNS, ReversalRow
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -18,16 +16,8 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(row.created_at, row.id)
-
     statement = _statement(filters, start)
-    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
-
-
-def _row(row: Any) -> ReversalRow:
-    return ReversalRow(*row[: len(ReversalRow._fields)])
+    return read_page(connection, statement, filters, start, limit=limit, to_row=as_row(ReversalRow))
 
 
 def _statement(filters: Filters, start: CursorPosition | None) -> str:

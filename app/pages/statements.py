@@ -18,6 +18,16 @@ INDEX_ORDER_ONLY = text("""
 """)
 
 
+def by_id(row: Any) -> CursorPosition:
+    """Return where a page begins, in a list by ids."""
+    return CursorPosition(None, row.id)
+
+
+def by_time(row: Any) -> CursorPosition:
+    """Return where a page begins, in a list by `created_at`, then by ids."""
+    return CursorPosition(row.created_at, row.id)
+
+
 def read_page(
     connection: Connection,
     statement: str,
@@ -26,7 +36,7 @@ def read_page(
     *,
     limit: int,
     to_row: Callable[[Any], Row],
-    next_start: Callable[[Any], CursorPosition],
+    next_start: Callable[[Any], CursorPosition] = by_time,
     looked_at_max: int = LOOKED_AT_MAX,
 ) -> Page[Row]:
     """Run a page's statement, in a transaction that does nothing else, and return the page.
@@ -45,6 +55,14 @@ def read_page(
             return Page(rows, next_start(row))
         rows.append(to_row(row))
     return Page(rows, None)
+
+
+def as_row(kind: type[Row]) -> Callable[[Any], Row]:
+    """Return what makes a value of a row: a NamedTuple of its first columns, or a dataclass by their names."""
+    if issubclass(kind, tuple):
+        width = len(kind._fields)  # type: ignore[attr-defined]
+        return lambda row: kind(*row[:width])
+    return lambda row: kind(**{name: getattr(row, name) for name in kind.__slots__})  # type: ignore[attr-defined]
 
 
 # What is read of the table of batches, the same by its names, and the other fields of `BatchRow`.

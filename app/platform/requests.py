@@ -90,16 +90,15 @@ NEW_KEY = Table(
 
 
 def read_new_organization(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-    """Return the values of a new organization; the options by their names.
+    """Return the values of a new organization.
 
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
     values = _read(NEW_ORGANIZATION, fields, limits)
-    options = {row.name: values.pop(row.name) for row in (HELD_DAYS, LOW_BALANCE)}
     if values["sandbox_balance"] is None:
         values["sandbox_balance"] = limits.sandbox_balance
-    return values | {"options": options}
+    return values
 
 
 def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:

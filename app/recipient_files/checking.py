@@ -1,6 +1,6 @@
 """Checking a whole list before anything is sent: who would be paid, which lines are left out, and why."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
@@ -10,7 +10,7 @@ from app.recipient_files.columns import OWN, columns_of, unused_columns
 from app.recipient_files.list_file import ListFile
 from app.recipient_files.recipients import BadLine, Part, Recipients
 from app.recipient_files.rows import Row
-from app.recipient_files.text import opened
+from app.recipient_files.text import ListText, opened
 from app.settings import INT64_MAX
 
 
@@ -19,6 +19,38 @@ class AmountsMissing(Refused):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no column “amount” or “points”: give the points for each recipient.")
+
+
+class Reading:
+    """A list that is open: its file, the columns that are used, and the recipients that are read so far."""
+
+    def __init__(self, text: ListText, *, column: str | None, has_amount: bool, keeps_bad_rows: bool = False) -> None:
+        """Find the columns.
+
+        Args:
+            column: the heading or the number of the column of the addresses, if a person has chosen it.
+            has_amount: whether a person has given the points for each recipient.
+
+        Raises:
+            ColumnUnclear: the column of the addresses is ambiguous.
+            AmountsMissing: the list has no column of amounts, and there is no amount for all.
+            Refused: the list cannot be read.
+        """
+        self.file = ListFile(text, column=column, others=OWN)
+        self.columns = columns_of(self.file, with_amount=has_amount)
+        if not has_amount and self.columns.amount is None:
+            raise AmountsMissing(self.file.name)
+        self.recipients = Recipients(keeps_bad_rows=keeps_bad_rows)
+        self.close = self.recipients.close
+
+    def parts(self, amount_max: int, size: int, advance_to: Callable[[int], None] = lambda _: None) -> Iterator[Part]:
+        """Read the list. Yield each part of `size` recipients once it is read.
+
+        Args:
+            amount_max: the most points of one line.
+            advance_to: is told how many bytes are read.
+        """
+        return self.recipients.read(self.file, self.columns, amount_max, size, advance_to)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,22 +115,23 @@ def checking(
         AmountsMissing: the list has no column of amounts, and there is no amount for all.
         Refused: the list cannot be read, or has nobody to pay.
     """
-    with opened(raw, name, sheet=sheet) as text, closing(Recipients(keeps_bad_rows=True)) as recipients:
-        file = ListFile(text, column=None if column is None else str(column + 1), others=OWN)
-        columns = columns_of(file, with_amount=amount is not None)
+    number = None if column is None else str(column + 1)
+    with (
+        opened(raw, name, sheet=sheet) as text,
+        closing(Reading(text, column=number, has_amount=amount is not None, keeps_bad_rows=True)) as reading,
+    ):
+        file, columns, recipients = reading.file, reading.columns, reading.recipients
         if column is not None and columns.address != column:
             raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
-        if amount is None and columns.amount is None:
-            raise AmountsMissing(name)
         parts, told = [], 0
-        for part in recipients.read(file, columns, amount_max, size, lambda _: None):
+        for part in reading.parts(amount_max, size):
             parts.append(part)
             if (line := part.lines[-1]) - told >= TOLD_EVERY_LINES:
                 told = line
                 yield Progress(line, max(line, line * file.size_bytes // max(1, file.bytes_read)))
         if not recipients.count:
             raise Refused(_nobody(file, columns.address, recipients.bad))
-        points = recipients.own_points if amount is None else amount * recipients.count
+        points = recipients.points(amount)
         if points > INT64_MAX:
             raise Refused(f"{name} needs more points in all than a balance can hold: send it in several lists.")
         return Checked(

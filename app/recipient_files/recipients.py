@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from app.errors import InvalidAddress
 from app.recipient_files.cells import ORDINARY
@@ -145,6 +145,10 @@ class Recipients:
         """Tell whether an address (its normalised form) or a reference is among the recipients."""
         return digest(key) in self._line_of or (reference is not None and digest(reference) in self._line_of_reference)
 
+    def points(self, amount: int | None) -> int:
+        """Return the points for all together; `amount` is for each that has none of its own."""
+        return self.own_points + self.count * (amount or 0)
+
     def campaign(self, *, amount: int | None, label: str | None, again: str | None) -> str:
         """Return the campaign's id, 64 hexadecimal digits. A second run with the same id pays nobody again.
 
@@ -176,6 +180,20 @@ class Recipients:
 
     def close(self) -> None:
         self._spool.close()
+
+
+def body_of(items: Sequence[Item], *, amount: int | None, label: str | None, atomic: bool) -> dict[str, Any]:
+    """Return the body that sends to these; with `items` only if one has its own values."""
+    is_plain = all(item.is_plain for item in items)
+    recipients = {"recipients": [item.email for item in items]} if is_plain else {"items": [one.body for one in items]}
+    points = sum((amount if item.amount is None else item.amount) or 0 for item in items)
+    both = {"amount": amount, "label": label}
+    return {
+        **recipients,
+        **{name: value for name, value in both.items() if value is not None},
+        "atomic": atomic,
+        "expect": {"recipients": len(items), "amount": points},
+    }
 
 
 def digest(*texts: str) -> bytes:

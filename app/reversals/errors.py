@@ -4,7 +4,6 @@ from app.errors import BatchConflict, PointsError
 
 
 class BatchScheduled(BatchConflict):
-    code = "batch_scheduled"
     says = "The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
 
 
@@ -17,6 +16,5 @@ class ReversalLost(PointsError):
     """PostgreSQL has lost an accepted reversal: a standby took over before it had received it."""
 
     status = 503
-    code = "reversal_lost"
     field = "service"
     says = "The database has lost this reversal after accepting it; nothing was taken. Send it again."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.reversals.preview import Recoverable
-from app.reversals.read import EntryRow, ReversalRow
+from app.reversals.read import QUEUED, EntryRow, ReversalRow
 from app.values import payloads
 
 
@@ -26,9 +26,10 @@ def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -
 
 def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
     """A reversal as a list shows it, without its transactions."""
-    return payloads.reversal_payload(
+    listed = payloads.ListedReversal(
         reversal_id=reversal.id,
         status=reversal.status,
+        final=reversal.status != QUEUED,
         refusal=reversal.refusal,
         reason=reversal.reason,
         batch_id=reversal.batch_id,
@@ -36,10 +37,10 @@ def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, 
         api_key_id=reversal.api_key_id,
         created_at=reversal.created_at,
         done_at=reversal.done_at,
-        **more,
         amount=reversal.reversed_amount,
         current_balance=reversal.current_balance,
     )
+    return payloads.listed_payload(listed, **more)
 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:

@@ -84,15 +84,19 @@ _PAYABLE = text("""
         SELECT p.number,
                sha256(d.digest || convert_to(
                    CAST(json_build_array(p.emails, p.amounts, p.item_references, p.labels) AS text), 'UTF8')),
-               d.recipients + first.recipients, d.points + first.points
+               d.recipients + f.recipients,
+               d.points + coalesce(t.totals[f.recipients], CAST(:amount AS bigint) * f.recipients, 0)
         FROM paid d
         JOIN upload_parts p ON (p.upload_id, p.number) = (:id, d.parts + 1)
         CROSS JOIN LATERAL (
-            SELECT count(*) AS recipients, CAST(coalesce(max(total), 0) AS bigint) AS points
-            FROM (SELECT sum(coalesce(i.amount, CAST(:amount AS bigint))) OVER (ORDER BY position) AS total
-                  FROM unnest(p.emails, p.amounts) WITH ORDINALITY AS i (email, amount, position)) totals
-            WHERE total <= CAST(:balance AS bigint) - d.points
-        ) first
+            SELECT array_agg(CAST(total AS bigint) ORDER BY position) AS totals
+            FROM (SELECT position, sum(amount) OVER (ORDER BY position) AS total
+                  FROM unnest(p.amounts) WITH ORDINALITY AS i (amount, position)) i
+        ) t
+        CROSS JOIN LATERAL (
+            SELECT paid_count(CAST(:balance AS bigint) - d.points, cardinality(p.emails), CAST(:amount AS bigint),
+                              t.totals) AS recipients
+        ) f
     )
     SELECT parts, encode(digest, 'hex'), recipients, points FROM paid ORDER BY parts DESC LIMIT 1
 """)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.values.timestamps import timestamp
 
@@ -32,44 +32,50 @@ def organization_payload(
     }
 
 
-def batch_payload(
-    *,
-    batch_id: int,
-    status: str,
-    refusal: str | None,
-    label: str | None,
-    metadata: Mapping[str, str] | None,
-    idempotency_key: str | None,
-    api_key_id: int | None,
-    sender: Mapping[str, Any] | None,
-    approval: Mapping[str, Any] | None,
-    counts: Mapping[str, int] | None,
-    created_at: datetime,
-    send_at: datetime | None,
-    issued_at: datetime | None,
-    amount: int | None,
-    current_balance: int | None,
-    **more: object,
-) -> dict[str, Any]:
-    """A batch without its transactions; what only an issued batch has is null before."""
+class ListedBatch(NamedTuple):
+    """A batch without its transactions, in the order of its payload; what only an issued batch has is None before."""
+
+    batch_id: int
+    status: str
+    final: bool
+    refusal: str | None
+    label: str | None
+    metadata: Mapping[str, str] | None
+    idempotency_key: str | None
+    api_key_id: int | None
+    sender: Mapping[str, Any] | None
+    approval: Mapping[str, Any] | None
+    counts: Mapping[str, int] | None
+    created_at: datetime
+    send_at: datetime | None
+    issued_at: datetime | None
+    amount: int | None
+    current_balance: int | None
+
+
+class ListedReversal(NamedTuple):
+    """A reversal without its entries, in the order of its payload; what only a done one has is None before."""
+
+    reversal_id: int
+    status: str
+    final: bool
+    refusal: str | None
+    reason: str
+    batch_id: int | None
+    idempotency_key: str | None
+    api_key_id: int | None
+    created_at: datetime
+    done_at: datetime | None
+    amount: int | None
+    current_balance: int | None
+
+
+def listed_payload(listed: ListedBatch | ListedReversal, **more: object) -> dict[str, Any]:
+    """A batch or a reversal; `more` stands before its points."""
+    *fields, amount, balance = listed._asdict().items()
     return {
-        "batch_id": batch_id,
-        "status": status,
-        "final": status not in NOT_FINAL,
-        "refusal": refusal,
-        "label": label,
-        "metadata": metadata,
-        "idempotency_key": idempotency_key,
-        "api_key_id": api_key_id,
-        "sender": sender,
-        "approval": approval,
-        "counts": counts,
-        "created_at": timestamp(created_at),
-        "send_at": _timestamp(send_at),
-        "issued_at": _timestamp(issued_at),
-        **more,
-        "amount": amount,
-        "current_balance": current_balance,
+        name: timestamp(value) if isinstance(value, datetime) else value
+        for name, value in [*fields, *more.items(), amount, balance]
     }
 
 
@@ -83,43 +89,6 @@ def batch_counts(*, recipients: int, debited: int, credited: int, reversed_whole
         "unpaid": recipients - debited,
         "reversed": reversed_whole,
     }
-
-
-def reversal_payload(
-    *,
-    reversal_id: int,
-    status: str,
-    refusal: str | None,
-    reason: str,
-    batch_id: int | None,
-    idempotency_key: str | None,
-    api_key_id: int | None,
-    created_at: datetime,
-    done_at: datetime | None,
-    amount: int | None,
-    current_balance: int | None,
-    **more: object,
-) -> dict[str, Any]:
-    """A reversal without its entries; what only a done one has is null before."""
-    return {
-        "reversal_id": reversal_id,
-        "status": status,
-        "final": status != "queued",
-        "refusal": refusal,
-        "reason": reason,
-        "batch_id": batch_id,
-        "idempotency_key": idempotency_key,
-        "api_key_id": api_key_id,
-        "created_at": timestamp(created_at),
-        "done_at": _timestamp(done_at),
-        **more,
-        "amount": amount,
-        "current_balance": current_balance,
-    }
-
-
-def _timestamp(time: datetime | None) -> str | None:
-    return None if time is None else timestamp(time)
 
 
 def sender_of(member_id: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from app.errors import Refused
+from app.errors import Fault, Refused
 
 LABEL_LENGTH_MAX = 255
 NAME_LENGTH_MAX = 255
@@ -32,11 +32,11 @@ def checked_name(what: str, name: str, *, may_be_blank: bool = False, length_max
     """
     name = name.strip()
     if not (name or may_be_blank) or len(name) > length_max:
-        raise Refused(f"{what} must have 1 to {length_max} characters, but has {len(name)}.")
+        raise Refused(Fault(what, f"must have 1 to {length_max} characters, but has {len(name)}."))
     if "\0" in name:
-        raise Refused(f"{what} must not contain a NUL character.")
+        raise Refused(Fault(what, "must not contain a NUL character."))
     if not is_utf8(name):
-        raise Refused(f"{what} is not in UTF-8.")
+        raise Refused(Fault(what, "is not in UTF-8."))
     return name
 
 
@@ -48,7 +48,7 @@ def checked_key_name(name: str) -> str:
     """
     name = checked_name("The name", name, length_max=KEY_NAME_LENGTH_MAX)
     if (fault := key_name_fault(name)) is not None:
-        raise Refused(f"The name {fault}")
+        raise Refused(Fault("The name", fault))
     return name
 
 

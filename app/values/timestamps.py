@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+from app.errors import Fault
 from app.values.texts import shown
 
 # ISO 8601 with a zone. The expression is valid in JSON Schema too.
@@ -45,15 +46,12 @@ def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
 EARLIEST, LATEST = timedelta(seconds=59), timedelta(days=366)
 
 
-def bounds_fault(moment: datetime, *, now: datetime) -> str | None:
+def bounds_fault(moment: datetime, *, now: datetime) -> Fault | None:
     """Return what is wrong with a time, as of `now`; None if it is 1 minute to 366 days ahead."""
-    if moment < now:
-        return "The send_at must be 1 minute to 366 days ahead, but is past."
-    if moment < now + EARLIEST:
-        return "The send_at must be 1 minute to 366 days ahead, but is sooner."
-    if moment > now + LATEST:
-        return "The send_at must be 1 minute to 366 days ahead, but is later."
-    return None
+    if now + EARLIEST <= moment <= now + LATEST:
+        return None
+    it_is = "past" if moment < now else "sooner" if moment < now + EARLIEST else "later"
+    return Fault("The send_at", f"must be 1 minute to 366 days ahead, but is {it_is}.")
 
 
 HOLD_DAYS_MAX = 3_650

@@ -11,24 +11,15 @@ from app.api import docs, openapi
 from app.api.answers import envelope
 from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.views import (
-    approval,
+    batch_actions,
     batches,
-    cancel,
     events,
-    extend,
     health,
-    metrics,
     organization,
     platform_actions,
-    platform_entries,
-    platform_events,
-    platform_members,
-    platform_organization_keys,
     platform_organizations,
-    platform_refills,
     platform_users,
     requests,
-    reschedule,
     reversals,
     reverse,
     sandbox,
@@ -37,8 +28,6 @@ from app.api.views import (
     statement,
     transactions,
     verify,
-    webhook_actions,
-    webhook_deliveries,
     webhooks,
 )
 from app.console import add_console, as_page
@@ -72,26 +61,11 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(
-            verify,
-            sent_before,
-            send,
-            reverse,
-            batches,
-            approval,
-            cancel,
-            reschedule,
-            transactions,
-            extend,
-            reversals,
-            events,
-        ),
-        *(webhooks, webhook_actions, webhook_deliveries),
+        *(verify, sent_before, send, reverse, batches, batch_actions, transactions, reversals, events, webhooks),
         *(requests, organization, statement, sandbox),
-        *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),
-        *(platform_members, platform_actions, platform_events),
+        *(platform_users, platform_organizations, platform_actions),
     )
-    for endpoint in (*with_key, health, metrics, openapi, docs):
+    for endpoint in (*with_key, health, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     add_console(app)
     record_requests(app)

@@ -4,7 +4,6 @@ from app.errors import LimitReached, PointsError
 
 
 class WebhookLimit(LimitReached):
-    code = "webhook_limit"
     field = "url"
     says = "There are already {limit} webhooks, which is the limit. Delete one first."
 
@@ -17,12 +16,10 @@ class WebhookConflict(PointsError):
 
 
 class WebhookDisabled(WebhookConflict):
-    code = "webhook_disabled"
     says = "The webhook is disabled, so nothing is sent to it. Enable it first."
 
 
 class WebhookNotStuck(WebhookConflict):
-    code = "webhook_not_stuck"
     says = "The webhook is not stuck: no attempt to deliver its next event has failed."
 
 
@@ -30,6 +27,5 @@ class SecretsKeyMissing(PointsError):
     """There is no key to encrypt secrets with."""
 
     status = 503
-    code = "secrets_key_missing"
     field = "service"
     says = "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."

@@ -26,6 +26,6 @@ def downgrade() -> None:
         " key_days, points_given_back, user_entries"
     )
     op.execute(
-        "DROP FUNCTION time_of, still_counted_until, transaction_id, at_start, held_hash, reversal_batches,"
-        " refuse_change, only_erased, only_names_erased"
+        "DROP FUNCTION time_of, still_counted_until, paid_count, transaction_id, at_start, held_hash,"
+        " reversal_batches, refuse_change, only_erased, only_names_erased"
     )

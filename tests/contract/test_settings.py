@@ -23,6 +23,11 @@ def test_recipients_max_bounds_the_recipients_of_a_batch(made: Organization) -> 
     success(made.live.verify({"recipients": emails[:-1], "amount": 1}))
 
 
+def test_the_organization_tells_the_limits(made: Organization) -> None:
+    told = made.live.get("/v1/organization").json()["additional_data"]["limits"]
+    assert told == {"recipients": 2_000, "amount": 2**62, "body_bytes": 200_000}
+
+
 def test_amount_max_bounds_the_amount_and_the_sum_must_fit_64_bits(made: Organization) -> None:
     one, two = addresses(1), addresses(2)
     success(made.live.verify({"recipients": one, "amount": 2**62}))

@@ -52,10 +52,10 @@ def an_organization_is_disabled_with_reversals_queued(scene: Scene) -> None:
     with scene.service.connection() as holding:  # No drain comes in between.
         locks.lock_organization(holding, probe.id)
         refused = _queue_reversal(scene, sent.batch_id)
-        organizations.set_flags(holding, probe.id, is_disabled=True)
+        organizations.change(holding, probe.id, {"is_disabled": True})
     scene.wait_for("the reversal is refused", lambda: _status(scene, refused) == "refused")
     with scene.service.connection() as connection:
-        organizations.set_flags(connection, probe.id, is_disabled=False)
+        organizations.change(connection, probe.id, {"is_disabled": False})
     done = _queue_reversal(scene, sent.batch_id)
     scene.wait_for("the reversal is done", lambda: _status(scene, done) == "done")
 

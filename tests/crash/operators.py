@@ -85,7 +85,7 @@ class Operator(threading.Thread):
         party = self._random.choice(self._parties.senders)
         self._suspended.add(party.id)
         with self._engine.begin() as connection:
-            organizations.set_flags(connection, party.id, is_suspended=True)
+            organizations.change(connection, party.id, {"is_suspended": True})
         self._stopping.wait(self._random.uniform(*_SUSPENDED_FOR_S))
         self._resume_all()
 
@@ -95,7 +95,7 @@ class Operator(threading.Thread):
             try:
                 with self._engine.begin() as connection:
                     for organization_id in sorted(self._suspended):
-                        organizations.set_flags(connection, organization_id, is_suspended=False)
+                        organizations.change(connection, organization_id, {"is_suspended": False})
                 self._suspended.clear()
             except SQLAlchemyError:
                 time.sleep(0.1)

@@ -55,7 +55,7 @@ def make(connection: Connection) -> Parties:
         organization_id = organizations.create(connection, name, sandbox_start_balance=balance)
         for sandbox in (False, True):
             refill(connection, organization_id, balance, sandbox=sandbox)
-        organizations.set_options(connection, organization_id, {"held_days": 1})
+        organizations.change(connection, organization_id, {"held_days": 1})
         made[name] = Party(
             id=organization_id,
             name=name,

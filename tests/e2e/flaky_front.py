@@ -103,7 +103,14 @@ class FlakyFront:
             for name in ("Location", "Retry-After", "Idempotency-Replayed", "Content-Type")
             if name in response.headers
         }
-        _reply(call, response.status_code, response.content, passed)
+        _reply(call, response.status_code, self._with_limit(call.path, response.content), passed)
+
+    def _with_limit(self, path: str, content: bytes) -> bytes:
+        if self.recipients_max is None or not self.say_limit or not path.endswith("/v1/organization"):
+            return content
+        document = json.loads(content)
+        document["additional_data"]["limits"]["recipients"] = self.recipients_max
+        return json.dumps(document).encode()
 
     def _refuses_length(self, call: Any, body: bytes) -> bool:
         sent = json.loads(body)

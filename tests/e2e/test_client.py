@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from points_client import AsyncPoints, Invalid, Item, NotAuthorized, Points, Refused, Sent
+from points_client import AsyncPoints, Invalid, Item, Limits, NotAuthorized, Points, Refused, Sent
 from points_client.testing import KEY, URL, FakePoints
 from tests.deadline import until
 from tests.service.inside import Service
@@ -78,7 +78,9 @@ def test_verify_tells_whether_the_balance_pays_everybody(points: Points) -> None
         1,
     )
     assert lacks.error is not None
-    assert points.organization().balance == 1_000
+    organization = points.organization()
+    assert organization.balance == 1_000
+    assert organization.limits == Limits(recipients=10_000, amount=1_000_000_000, body_bytes=8_388_608)
 
 
 def test_a_send_pays_in_order_until_the_balance_ends(front: Front, points: Points) -> None:

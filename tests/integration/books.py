@@ -79,7 +79,7 @@ def refill_now(organization_id: int, amount: int) -> None:
 def set_flags(organization_id: int, **flags: bool) -> None:
     """Set `is_disabled` or `is_suspended` as the commands do."""
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, **flags)
+        organizations.change(connection, organization_id, flags)
 
 
 def make_users(*emails: str) -> list[int]:
@@ -92,7 +92,7 @@ def make_users(*emails: str) -> list[int]:
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[int] | None:
     """Issue as a drain does, in this transaction, and return the ids of the batches; None when the drain is owned."""
     outcomes = ledger_issue.issue(connection, organization_id, only=only)
-    return None if outcomes is None else [outcome.batch_id for outcome in outcomes]
+    return None if outcomes is None else [outcome.id for outcome in outcomes]
 
 
 def queue_batch(
@@ -250,7 +250,7 @@ def fold() -> int:
     """Fold everything that is not folded yet, as the worker's task does, and return in how many steps."""
     for step in range(_DRAINS_MAX):
         with transaction() as connection:
-            if ledger_fold.Folds().fold(connection) == 0:
+            if ledger_fold.fold(connection) == 0:
                 return step
     raise AssertionError("something is always unfolded")
 
@@ -321,8 +321,7 @@ def let_days_pass(days: int) -> None:
 def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) -> tuple[BatchRow, list[TransactionRow]]:
     """Return a batch and its transactions in request order."""
     with transaction() as connection:
-        batch = batches.find(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
-        assert batch is not None
+        batch = batches.get(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
         return batch, batches.transactions_of(connection, batch_id, organization_id=organization_id)
 
 

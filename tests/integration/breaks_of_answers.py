@@ -43,12 +43,12 @@ def write_what_was_answered() -> None:
             connection, batch_id, tomorrow + timedelta(hours=1), organization_id=organization_id, sandbox=False
         )
         schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)  # cancelled.
-        organizations.set_flags(connection, organization_id, is_suspended=True)
+        organizations.change(connection, organization_id, {"is_suspended": True})
     books.queue_batch(organization_id, [ANN], 10)  # Batch 17 is refused.
     books.drain_all(organization_id)
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, is_suspended=False)
-        organizations.set_options(connection, organization_id, {"low_balance": 50})
+        organizations.change(connection, organization_id, {"is_suspended": False})
+        organizations.change(connection, organization_id, {"low_balance": 50})
         member = members.create(connection, organization_id, "eli@example.com", "Eli", "E", role="sender", by=None)
         request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=40, atomic=False, label=None)
         [sent] = accept(connection, [Send(SendingMember(member.id, False), request, None)])  # Batch 18 makes

@@ -18,7 +18,7 @@ def number_all() -> int:
     for organization_id in organizations:
         while True:
             with transaction() as connection:
-                step = sequencer.number_events(connection, organization_id).events
+                step = sequencer.number_events(connection, organization_id)
             numbered += step
             if step < sequencer.NUMBERED_MAX:
                 break

@@ -73,8 +73,8 @@ def test_nobody_is_refused_for_what_another_of_the_group_has_done() -> None:
     sends = [Send(_key(number), _request(ANN), None) for number in (good, disabled, suspended)]
     sends[1:1] = [Send(b"x" * 32, _request(ANN), None)]
     with transaction() as connection:
-        organizations.set_flags(connection, disabled, is_disabled=True, is_suspended=True)
-        organizations.set_flags(connection, suspended, is_suspended=True)
+        organizations.change(connection, disabled, {"is_disabled": True, "is_suspended": True})
+        organizations.change(connection, suspended, {"is_suspended": True})
     kinds = [type(outcome) for outcome in _accept(*sends)]
     assert kinds == [Acceptance, InvalidKey, OrganizationDisabled, OrganizationSuspended]
     assert books.counts() == (1, 0)
@@ -111,7 +111,7 @@ def test_a_batch_that_the_key_names_is_found_though_the_organization_may_not_iss
     batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
     books.drain_all(organization_id)
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, is_disabled=True)
+        organizations.change(connection, organization_id, {"is_disabled": True})
     [outcome] = _accept(Send(_key(organization_id), _request(ANN), "once"))
     assert isinstance(outcome, Acceptance)
     assert (outcome.batch_id, outcome.status, outcome.existed) == (batch_id, "issued", True)
@@ -169,7 +169,7 @@ def _drawn() -> int:
 def test_only_what_is_written_draws_ids_because_ids_make_eras() -> None:
     one, other = books.make_organization(100), books.make_organization(100)
     with transaction() as connection:
-        organizations.set_flags(connection, other, is_suspended=True)
+        organizations.change(connection, other, {"is_suspended": True})
     request = _request(*[f"{number}@example.com" for number in range(160)])
     _accept(Send(_key(one), request, "key"))
     before = _drawn()

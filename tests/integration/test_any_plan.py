@@ -81,7 +81,7 @@ def test_the_oldest_batches_are_folded_first(monkeypatch: pytest.MonkeyPatch) ->
     left = []
     for _ in ids:
         with transaction() as connection:
-            fold.Folds().fold(connection)
+            fold.fold(connection)
             left.append(list(connection.exec_driver_sql(_UNFOLDED).scalars()))
     assert left == [ids[1:], ids[2:], []]
 

@@ -11,7 +11,7 @@ from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.queue import Queued, count_queued, due_batches, organizations_waiting, postpone
 from app.batches.request import IssueRequest
-from app.errors import PointsError
+from app.errors import NotFound, PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races
 
@@ -56,13 +56,15 @@ def test_a_batch_is_found_by_its_own_organization_and_mode_alone(*, sandbox: boo
     mine, other = books.make_organization(), books.make_organization()
     batch_id = _accepted(mine, sandbox=sandbox).batch_id
     with transaction() as connection:
-        find = partial(batches.find, connection)
-        found = find(batch_id, organization_id=mine, sandbox=sandbox)
-        assert found is not None
+        found = batches.get(connection, batch_id, organization_id=mine, sandbox=sandbox)
         assert (found.id, found.organization_id, found.sandbox) == (batch_id, mine, sandbox)
-        assert find(batch_id, organization_id=mine, sandbox=not sandbox) is None
-        assert find(batch_id, organization_id=other, sandbox=sandbox) is None
-        assert find(batch_id + 1, organization_id=mine, sandbox=sandbox) is None
+        for asked, owner, mode in (
+            (batch_id, mine, not sandbox),
+            (batch_id, other, sandbox),
+            (batch_id + 1, mine, sandbox),
+        ):
+            with pytest.raises(NotFound):
+                batches.get(connection, asked, organization_id=owner, sandbox=mode)
 
 
 def test_a_key_finds_the_batch_that_was_accepted_with_the_same_meaning() -> None:

@@ -94,7 +94,7 @@ def test_sends_around_a_suspension_are_each_issued_or_refused_and_never_half() -
     def suspend_and_resume() -> list[int]:
         for is_suspended in [True, False] * 15:
             with transaction() as connection:
-                organizations.set_flags(connection, organization_id, is_suspended=is_suspended)
+                organizations.change(connection, organization_id, {"is_suspended": is_suspended})
         return []
 
     def send_often() -> list[int]:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from app.batches import read as batches
 from app.batches.request import IssueRequest
-from app.batches.verify import affordable
 from app.ledger import drain, issue
 from app.postgres.connections import LOCK_TIMEOUT_MS
 from app.postgres.database import transaction
@@ -250,7 +249,7 @@ def test_a_drain_pays_what_verify_says(balance: int, sandbox_balance: int, queue
         emails = [ANN] * len(send.amounts)
         amount = send.amounts[0] if send.is_uniform else send.amounts
         batch_id = books.queue_batch(organization_id, emails, amount, sandbox=send.sandbox, atomic=send.atomic)
-        count = affordable(_request(send), balance=left[send.sandbox])
+        count = _request(send).paid_by(left[send.sandbox])
         assert count == _paid_by_a_loop(send.amounts, left[send.sandbox])
         if send.atomic and count < len(send.amounts):
             count = 0

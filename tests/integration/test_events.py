@@ -32,8 +32,8 @@ def test_every_change_writes_its_event_in_the_log_that_it_belongs_to() -> None:
     books.make_users(ANN)
     books.reverse_now(organization_id, batch_id=1)
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, is_suspended=True, is_disabled=True)
-        organizations.set_flags(connection, organization_id, is_suspended=False, is_disabled=False)
+        organizations.change(connection, organization_id, {"is_suspended": True, "is_disabled": True})
+        organizations.change(connection, organization_id, {"is_suspended": False, "is_disabled": False})
         api_keys.revoke(connection, 2)
         reset_sandbox(connection, organization_id)
     assert types_of(organization_id) == [
@@ -54,7 +54,7 @@ def test_what_changes_nothing_writes_no_event() -> None:
         api_keys.revoke(connection, 1)
     before = types_of(organization_id)
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, is_suspended=False)
+        organizations.change(connection, organization_id, {"is_suspended": False})
         api_keys.revoke(connection, 1)
         reset_sandbox(connection, organization_id)
     books.make_users(ANN)  # Nothing is held.
@@ -163,7 +163,7 @@ def test_a_refused_batch_is_told_with_the_reason() -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 1)
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, is_suspended=True)
+        organizations.change(connection, organization_id, {"is_suspended": True})
     books.drain_all(organization_id)
     event = last_event(organization_id)
     assert event["type"] == "batch.refused"

@@ -154,10 +154,10 @@ def test_an_event_that_is_not_committed_holds_no_number_up_and_comes_after_it() 
 def test_a_second_sequencer_of_an_organization_leaves_and_those_of_others_do_not_wait() -> None:
     one, other = books.make_organization(100), books.make_organization(100)
     with transaction() as connection:
-        assert sequencer.number_events(connection, one).events == 1
+        assert sequencer.number_events(connection, one) == 1
         with transaction() as beside:
-            assert sequencer.number_events(beside, one).events == 0
-            assert sequencer.number_events(beside, other).events == 1
+            assert sequencer.number_events(beside, one) == 0
+            assert sequencer.number_events(beside, other) == 1
     assert [event["sequence"] for event in events_of(one)] == [1]
 
 

@@ -9,7 +9,7 @@ from app import organizations, users
 from app.ledger import claim
 from app.ledger import fold as folding
 from app.ledger.claim import claim_crossed, register, users_with_held
-from app.ledger.fold import Folds
+from app.ledger.fold import fold
 from app.organizations import Held
 from app.postgres import locks
 from app.postgres.database import transaction
@@ -77,7 +77,7 @@ def test_a_fold_takes_no_more_than_its_caps_but_always_one_batch(monkeypatch: py
     steps = []
     for _ in range(4):
         with transaction() as connection:
-            steps.append(folding.Folds().fold(connection))
+            steps.append(folding.fold(connection))
         assert books.balance_of_user(ANN) == 5
         assert books.breaches() == []
     assert steps == [2, 2, 1, 0]
@@ -87,15 +87,15 @@ def test_a_second_fold_leaves_the_work_to_the_first() -> None:
     books.make_users(ANN)
     books.issue_now(books.make_organization(100), [ANN], 10)
     with transaction() as first, transaction() as second:
-        assert folding.Folds().fold(first) == 1
-        assert folding.Folds().fold(second) == 0
+        assert folding.fold(first) == 1
+        assert folding.fold(second) == 0
 
 
 def test_a_fold_that_fails_leaves_every_balance_as_it_was() -> None:
     books.make_users(ANN)
     books.issue_now(books.make_organization(100), [ANN], 10)
     with transaction() as connection:
-        folding.Folds().fold(connection)
+        folding.fold(connection)
         connection.rollback()
     assert (books.balance_of_user(ANN), _folded_balance(ANN)) == (10, 0)
     assert books.fold() == 1
@@ -234,7 +234,7 @@ def test_a_claim_and_a_fold_of_one_user_wait_for_each_other_and_lose_neither_cre
     books.issue_now(organization_id, [ANN], 7)
     with races.started() as start:
         with transaction() as connection:
-            assert Folds().fold(connection) == 2
+            assert fold(connection) == 2
             claimed = start(books.claim_crossed)
             races.until_waiting()
         claimed.result()

@@ -165,7 +165,7 @@ reasons = pytest.mark.parametrize(
 
 def _set_flags(organization_id: int, *, is_disabled: bool, is_suspended: bool) -> None:
     with transaction() as connection:
-        organizations.set_flags(connection, organization_id, is_disabled=is_disabled, is_suspended=is_suspended)
+        organizations.change(connection, organization_id, {"is_disabled": is_disabled, "is_suspended": is_suspended})
 
 
 @reasons

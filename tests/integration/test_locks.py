@@ -67,7 +67,7 @@ def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     batch_id = books.queue_batch(organization_id, [ANN], 30)
     with races.started() as start:
         with transaction() as connection:
-            organizations.set_flags(connection, organization_id, is_suspended=True)
+            organizations.change(connection, organization_id, {"is_suspended": True})
             drained = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
         assert drained.result(races.PATIENCE_S) == [batch_id]
@@ -82,7 +82,7 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
 
     def suspend() -> None:
         with transaction() as connection:
-            organizations.set_flags(connection, organization_id, is_suspended=True)
+            organizations.change(connection, organization_id, {"is_suspended": True})
 
     with races.started() as start:
         with transaction() as connection:

@@ -137,7 +137,7 @@ class Both:
                 self.model.register(step.email.lower())
             case Suspend():
                 with transaction() as connection:
-                    organizations.set_flags(connection, step.organization_id, is_suspended=step.is_suspended)
+                    organizations.change(connection, step.organization_id, {"is_suspended": step.is_suspended})
                 self.model.suspended[step.organization_id] = step.is_suspended
 
     def _queue(self, step: Send) -> None:

@@ -76,7 +76,7 @@ def test_a_flag_is_set_and_taken_back_without_touching_the_other_or_another_orga
     books.execute(f"UPDATE organizations SET {opposite} = true WHERE id = {mine}")
     for value in (True, False):
         with transaction() as connection:
-            organizations.set_flags(connection, mine, **{flag: value})
+            organizations.change(connection, mine, {flag: value})
             seen = organizations.get(connection, mine, sandbox=False)
             assert (getattr(seen, flag), getattr(seen, opposite)) == (value, True)
             assert not getattr(organizations.get(connection, other, sandbox=False), flag)
@@ -84,7 +84,7 @@ def test_a_flag_is_set_and_taken_back_without_touching_the_other_or_another_orga
 
 def test_flags_of_an_organization_that_does_not_exist_are_not_found() -> None:
     with transaction() as connection, pytest.raises(NotFound):
-        organizations.set_flags(connection, 9, is_disabled=True)
+        organizations.change(connection, 9, {"is_disabled": True})
 
 
 both_modes = pytest.mark.parametrize("sandbox", [False, True], ids=["live", "sandbox"])

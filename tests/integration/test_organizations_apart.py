@@ -65,7 +65,7 @@ def test_a_reversal_holds_up_the_folds_of_its_own_organization_alone() -> None:
         with transaction() as connection:
             _reverse(connection, taking, batch_id)
             with transaction() as folding_other:
-                assert folding.Folds().fold(folding_other) == 1
+                assert folding.fold(folding_other) == 1
             rest = start(books.fold)
             races.until_waiting()
         assert rest.result(races.PATIENCE_S) == 1
@@ -84,7 +84,7 @@ def test_a_busy_organization_leaves_the_others_their_share_of_a_fold(monkeypatch
     left = []
     for _ in range(3):
         with transaction() as connection:
-            folding.Folds().fold(connection)
+            folding.fold(connection)
             left.append(list(connection.exec_driver_sql(_LEFT).scalars()))
     assert left == [[busy] * 6, [], []]
     assert books.balance_of_user(ANN) == 10

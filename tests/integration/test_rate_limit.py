@@ -9,8 +9,7 @@ from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.api.limits import retry_after_s
-from app.api.openapi.calls import REFUSALS
-from app.api.openapi.failures import EXAMPLES
+from app.api.openapi.calls import FAILURES, REFUSALS
 from app.settings import settings
 from app.values.keys import hash_key
 from app.web.application import create_app
@@ -87,7 +86,7 @@ def test_without_a_setting_a_key_may_make_fifty_calls_a_second(key: str, monkeyp
     client = process(key)
     answers = [client.get(_PATH) for _ in range(51)]
     assert [answer.status_code for answer in answers] == [200] * 50 + [429]
-    assert envelope_of(answers[-1], 429) == EXAMPLES["too_many_calls"]
+    assert envelope_of(answers[-1], 429) == FAILURES["too_many_calls"]
     assert set(REFUSALS["TooManyCalls"]["headers"]) <= set(answers[-1].headers.keys())
 
 

@@ -12,7 +12,7 @@ from app.ledger import claim, returns
 from app.ledger.extend import extend
 from app.ledger.returns import Due, due_returns, return_held, steps_of
 from app.messaging.worker_counters import RETURNED_POINTS
-from app.organizations import set_options
+from app.organizations import change
 from app.postgres.database import transaction
 from app.values.ids import POSITIONS
 from tests.integration import books, races
@@ -44,7 +44,7 @@ def test_an_organization_holds_for_its_days_and_a_send_for_its_own() -> None:
     organization_id = books.make_organization(30)
     for_ever = books.issue_now(organization_id, [ANN], 10)
     with transaction() as connection:
-        set_options(connection, organization_id, {"held_days": 30})
+        change(connection, organization_id, {"held_days": 30})
     its, own = books.issue_now(organization_id, [ANN], 10), books.issue_now(organization_id, [ANN], 10, hold_days=3_650)
     found = [books.read_batch(organization_id, batch_id)[0] for batch_id in (for_ever, its, own)]
     days = [batch.held_until and batch.issued_at and batch.held_until - batch.issued_at for batch in found]

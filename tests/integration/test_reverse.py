@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from app import users
 from app.ledger import claim
 from app.ledger.drain import drain
-from app.ledger.fold import Folds
+from app.ledger.fold import fold
 from app.ledger.reverse import reverse
 from app.postgres.database import transaction
 from tests.integration import books, races
@@ -153,7 +153,7 @@ def test_a_fold_that_comes_first_has_its_credits_taken_back() -> None:
     books.queue_reversal(organization_id, batch_id=batch_id)
     with races.started() as start:
         with transaction() as connection:
-            assert Folds().fold(connection) == 1
+            assert fold(connection) == 1
             reversing = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
         reversing.result()

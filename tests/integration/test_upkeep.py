@@ -146,12 +146,12 @@ def test_crossings_are_looked_for_among_the_users_of_the_time_that_is_said_and_c
 def test_a_fold_goes_in_a_bounded_number_of_steps(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     folded: list[int] = []
 
-    def note(folds: fold.Folds, connection: Connection) -> int:
-        folded.append(fold_once(folds, connection))
+    def note(connection: Connection) -> int:
+        folded.append(fold_once(connection))
         return folded[-1]
 
-    fold_once = fold.Folds.fold
-    monkeypatch.setattr(fold.Folds, "fold", note)
+    fold_once = fold.fold
+    monkeypatch.setattr(fold, "fold", note)
     monkeypatch.setattr(fold, "BATCHES_MAX", 1)
     monkeypatch.setattr(upkeep, "_FOLD_STEPS_MAX", 3)
     books.make_users(ANN)
@@ -189,7 +189,7 @@ def test_a_drain_whose_events_cannot_be_numbered_is_done_all_the_same(
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 1)
 
-    def fails(*_: object, **__: object) -> int:
+    def fails(*_: object) -> int:
         raise OperationalError("", None, Exception())
 
     monkeypatch.setattr("worker.draining.number_events", fails)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import migrations
-from app.batches.read import find
+from app.batches.read import get
+from app.errors import NotFound
 from app.postgres.database import transaction
 from tests.integration import books
 from tests.operations.server import Server
@@ -28,8 +29,10 @@ def _told(form: str, archive: Path) -> str:
 
 def _status_of(organization: int, batch: int) -> str | None:
     with transaction() as connection:
-        found = find(connection, batch, organization_id=organization, sandbox=False)
-    return None if found is None else found.status
+        try:
+            return get(connection, batch, organization_id=organization, sandbox=False).status
+        except NotFound:
+            return None
 
 
 def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

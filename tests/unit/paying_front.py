@@ -79,7 +79,8 @@ class PayingFront:
 
     def answer(self, path: str, body: Any, key: str | None) -> tuple[int, dict[str, Any], dict[str, str]]:
         if path == "/v1/organization":
-            return 200, _envelope(self._organization()), {}
+            limits = {"recipients": self.recipients_max, "amount": self.amount_max, "body_bytes": 8_388_608}
+            return 200, _envelope(self._organization(), limits=limits), {}
         if faults := self.refusal or self._faults(body):
             return _refused(400, faults)
         if path == "/v1/points/verify":

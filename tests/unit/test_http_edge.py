@@ -13,10 +13,9 @@ from prometheus_client import REGISTRY
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from app.api import docs
-from app.api.openapi.calls import REFUSALS
+from app.api.openapi.calls import FAILURES, REFUSALS
 from app.api.openapi.description import document
 from app.api.openapi.envelopes import ENVELOPES
-from app.api.openapi.failures import EXAMPLES
 from app.metrics.record import current_record
 from app.settings import settings
 from app.web.application import create_app
@@ -43,7 +42,7 @@ def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, gi
 )
 def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient, method: str, path: str) -> None:
     response = client.open(path, method=method, headers=AUTHORIZED)
-    assert envelope_of(response, 503) == EXAMPLES["database_away"]
+    assert envelope_of(response, 503) == FAILURES["database_away"]
     assert set(REFUSALS["Away"]["headers"]) <= set(response.headers.keys())
     assert 1 <= int(response.headers["Retry-After"]) <= 60
     # A request that cannot be anybody's shall not cost a connection either.
@@ -52,7 +51,7 @@ def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient
 
 def test_probes_have_a_line_only_when_they_fail(client: FlaskClient, events: list[MutableMapping[str, Any]]) -> None:
     assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
-    assert envelope_of(client.get("/readyz"), 503) == EXAMPLES["not_ready"]
+    assert envelope_of(client.get("/readyz"), 503) == FAILURES["not_ready"]
     lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]
     assert lines == [("/readyz", 503)]
 

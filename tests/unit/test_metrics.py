@@ -112,16 +112,16 @@ def test_only_what_was_noted_is_shown(redis: FakeRedis, monkeypatch: pytest.Monk
     }
 
 
-_PAID = Outcome(batch_id=1, sandbox=False, recipients=3, debited_count=3, debited_amount=30, is_late=False)
+_PAID = Outcome(id=1, sandbox=False, recipients=3, debited_count=3, debited_amount=30, is_late=False)
 
 
-_PARTLY = Outcome(batch_id=2, sandbox=False, recipients=5, debited_count=2, debited_amount=14, is_late=False)
+_PARTLY = Outcome(id=2, sandbox=False, recipients=5, debited_count=2, debited_amount=14, is_late=False)
 
 
-_SANDBOX = Outcome(batch_id=3, sandbox=True, recipients=4, debited_count=1, debited_amount=9, is_late=False)
+_SANDBOX = Outcome(id=3, sandbox=True, recipients=4, debited_count=1, debited_amount=9, is_late=False)
 
 
-_REFUSED = Outcome(batch_id=4, sandbox=True, recipients=2, debited_count=None, debited_amount=None, is_late=False)
+_REFUSED = Outcome(id=4, sandbox=True, recipients=2, debited_count=None, debited_amount=None, is_late=False)
 
 
 def test_each_batch_recipient_and_point_is_counted_under_its_mode_and_its_end() -> None:

@@ -232,38 +232,21 @@ def test_an_answer_about_other_recipients_than_those_sent_is_not_believed(calls:
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_too_long", "limit", "places"),
+    ("answer", "is_too_large", "places"),
     [
-        (_refused(400, recipients=["There must be at most 5 recipients, but there are 9."]), True, 5, {}),
-        (httpx.Response(413, text="too large"), True, None, {}),
-        (_refused(400, **{"recipients.3": ["Bad."]}), False, None, {3: "Bad."}),
-        (_refused(400, items=["There must be at most 5 items, but there are 9."]), True, 5, {}),
-        (_refused(400, **{"items.3.amount": ["Bad."], "items": ["Too much."]}), False, None, {3: "Bad."}),
-        (_refused(400, amount=["One."], label=["Two."]), False, None, {}),
+        (httpx.Response(413, text="too large"), True, {}),
+        (_refused(400, **{"recipients.3": ["Bad."]}), False, {3: "Bad."}),
+        (_refused(400, **{"items.3.amount": ["Bad."], "items": ["Too much."]}), False, {3: "Bad."}),
+        (_refused(400, amount=["One."], label=["Two."]), False, {}),
     ],
 )
 def test_a_faulty_body_is_told_by_what_is_wrong_with_it(
-    calls: Calls, service: Service, answer: httpx.Response, is_too_long: bool, limit: int | None, places: dict[int, str]
+    calls: Calls, service: Service, answer: httpx.Response, is_too_large: bool, places: dict[int, str]
 ) -> None:
     calls.answers = [answer]
     with pytest.raises(FaultyBody) as caught:
         service.verify(BODY)
-    assert (caught.value.is_too_long, caught.value.limit, caught.value.places) == (is_too_long, limit, places)
-
-
-@pytest.mark.parametrize(
-    ("answer", "amount_max"),
-    [
-        (_refused(400, amount=["The amount must be between 1 and 1000 points, but is 9."]), 1_000),
-        (httpx.Response(200, json=_envelope({"validated": True, "error": None}, **VERIFIED)), 2**63 - 1),
-    ],
-)
-def test_the_service_is_asked_how_much_it_gives_one_recipient(
-    calls: Calls, service: Service, answer: httpx.Response, amount_max: int
-) -> None:
-    calls.answers = [answer]
-    assert service.amount_max() == amount_max
-    assert [request.url.path for request in calls.requests] == ["/shop/v1/points/verify"]
+    assert (caught.value.is_too_large, caught.value.places) == (is_too_large, places)
 
 
 @pytest.mark.parametrize(

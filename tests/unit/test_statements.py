@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.exports import columns
 from app.exports.sources import Source
-from app.pages import batch_pages, far, refill_pages, reversal_pages, transaction_pages
+from app.pages import batch_pages, far, platform_pages, reversal_pages, transaction_pages
 from app.pages.filters import Filters, Page
 from tests.unit.statements import of_modules
 
@@ -86,8 +86,8 @@ _FILTERS = [
 def test_each_list_and_its_file_are_read_of_one_organization(filters: Filters) -> None:
     recorder = _Recorder()
     connection = cast(Connection, recorder)
-    for pages in (batch_pages, transaction_pages, reversal_pages, refill_pages):
-        found = pages.page(connection, filters, start=None, limit=10)
+    for page in (batch_pages.page, transaction_pages.page, reversal_pages.page, platform_pages.refills):
+        found = page(connection, filters, start=None, limit=10)
         assert isinstance(found, Page)
     asked = [one for one in recorder.asked if _NAMES_THE_LEDGER.search(one)]
     asked += [" ".join(far.rows_found(filters, None).split()), " ".join(far._totals(filters).split())]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.batches.errors import InsufficientBalance
 from app.batches.request import IssueRequest
-from app.batches.verify import affordable, verify
+from app.batches.verify import verify
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.organizations import OrganizationInMode, may_not_issue
 from tests.unit.conftest import CALLER
@@ -76,7 +76,7 @@ def test_an_organization_with_neither_flag_may_issue() -> None:
 @given(_POINTS, st.integers(1, 2**63 - 1), st.integers(1, 10_000))
 @example(3 * 2**60 - 1, 2**60, 3)  # In floating point the balance would pay all three.
 def test_exactly_as_many_are_served_as_the_balance_pays(balance: int, amount: int, recipients: int) -> None:
-    count = affordable(uniform(amount, recipients), balance=balance)
+    count = uniform(amount, recipients).paid_by(balance)
     assert 0 <= count <= recipients
     assert count * amount <= balance
     assert count == recipients or (count + 1) * amount > balance

@@ -12,6 +12,7 @@ from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.metrics.record import note_code
 from app.reversals.preview import Recoverable
+from app.settings import INT64_MAX, Settings
 from app.values.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
@@ -82,6 +83,11 @@ def failure_of(error: PointsError) -> Response:
     return response
 
 
+def exact_sum(points: int) -> int | orjson.Fragment:
+    """Return a sum over many organizations or days as JSON has it: it may have more than 64 bits."""
+    return points if abs(points) <= INT64_MAX else orjson.Fragment(str(points))
+
+
 def verdict_payload(verdict: Verdict | Recoverable) -> dict[str, Any]:
     """Verify result of a send or a reversal: `{"validated": bool, "error": string or null}`."""
     return {
@@ -125,3 +131,8 @@ def scheduled_payload(scheduled: Scheduled) -> dict[str, Any]:
     """The scheduled batches of an organization, for `additional_data.scheduled`."""
     next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
     return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}
+
+
+def limits_payload(limits: Settings) -> dict[str, Any]:
+    """The limits of a send, for `additional_data.limits`."""
+    return {"recipients": limits.recipients_max, "amount": limits.amount_max, "body_bytes": limits.body_bytes_max}

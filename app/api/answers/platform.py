@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from app.api.answers.sums import exact_sum
+from app.api.answers.envelope import exact_sum
 from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome

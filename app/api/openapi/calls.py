@@ -23,3 +23,17 @@ REFUSALS: dict[str, dict[str, Any]] = {
 }
 # Every value of `additional_data.code` on an error.
 CODES = tuple(sorted({code for refusal in REFUSALS.values() for code in refusal.get("codes", ())}))
+
+
+def _failure(sentences: dict[str, str], code: str | None) -> dict[str, Any]:
+    errors = {field: [sentence] for field, sentence in sentences.items()}
+    additional = None if code is None else {"code": code}
+    return {"success": False, "data": None, "errors": errors, "additional_data": additional}
+
+
+# The examples of errors: the sentences in the envelope.
+FAILURES = {
+    name: _failure(sentences, refusal.get("codes", (None,))[0])
+    for refusal in REFUSALS.values()
+    for name, sentences in refusal.get("examples", {}).items()
+}

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from app.api.answers.envelope import INTERFACE_VERSION
-from app.api.openapi import bodies, calls, envelopes, examples, failures, headers, parameters
+from app.api.openapi import bodies, calls, envelopes, examples, headers, parameters
 from app.api.scopes import SCOPES_OF_CALLS
 from app.settings import Settings
 
@@ -37,7 +37,7 @@ def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits of these settings."""
     bodies_of_calls = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.SANDBOX_BODIES
     bodies_of_calls |= examples.PLATFORM_BODIES
-    named = bodies_of_calls | examples.ANSWERS | failures.EXAMPLES
+    named = bodies_of_calls | examples.ANSWERS | calls.FAILURES
     return {
         "openapi": "3.1.0",
         "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},

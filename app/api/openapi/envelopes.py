@@ -1,25 +1,51 @@
 """The envelope around every answer: one model for each answer of the table of calls, and one for all errors."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi import (
-    answer_values,
-    batch_answers,
-    event_answers,
-    health_answers,
-    organization_answers,
-    platform_answers,
-    request_answers,
-    reversal_answers,
-    sandbox_answers,
-    statement_answers,
-    verify_answers,
-    webhook_answers,
-)
 from app.api.openapi.answer_values import Additions, Null, says, says_one_of
-from app.api.openapi.calls import CODES, SUCCESSES
+from app.api.openapi.batch_answers import (
+    AcceptedBatch,
+    Batch,
+    BatchList,
+    SendAdditions,
+    SendResult,
+    Transaction,
+    TransactionList,
+)
+from app.api.openapi.calls import CODES
+from app.api.openapi.event_answers import EventList
+from app.api.openapi.health_answers import Health, Readiness
+from app.api.openapi.organization_answers import Organization, OrganizationAdditions
+from app.api.openapi.platform_answers import (
+    ActionList,
+    CreatedKey,
+    CreatedMember,
+    EntryList,
+    KeyList,
+    OrganizationList,
+    PlatformEventList,
+    PlatformOrganization,
+    PlatformUser,
+    Refill,
+    RefillList,
+    RegisteredUsers,
+    UserList,
+)
+from app.api.openapi.request_answers import RequestList
+from app.api.openapi.reversal_answers import (
+    QueuedReversal,
+    Reversal,
+    ReversalList,
+    ReverseResult,
+    ReverseVerdict,
+    ReverseVerifyAdditions,
+)
+from app.api.openapi.sandbox_answers import ClaimedAdditions, SandboxTime, SandboxUser
+from app.api.openapi.statement_answers import Statement
+from app.api.openapi.verify_answers import SentBefore, Verdict, VerifyAdditions
+from app.api.openapi.webhook_answers import DeliveryList, NewSecret, Webhook, WebhookList
 
 Sentences = Annotated[list[str], Field(min_length=1)]
 
@@ -48,22 +74,56 @@ class Failure(BaseModel):
     additional_data: Problem | None = says("Null on a 400; on every other error its code.")
 
 
-_FILES = (
-    *(answer_values, batch_answers, event_answers, health_answers, organization_answers, platform_answers),
-    *(request_answers, reversal_answers, sandbox_answers, statement_answers, verify_answers, webhook_answers),
-)
-_MODELS = {name: model for file in _FILES for name, model in vars(file).items()}
+# The data and the additional data of each success, by the name of its model in the table of calls.
+_SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
+    "VerifyAnswer": (Verdict, VerifyAdditions),
+    "SentBeforeAnswer": (SentBefore, Additions),
+    "SendAnswer": (SendResult, SendAdditions),
+    "AcceptedAnswer": (AcceptedBatch, SendAdditions),
+    "ReverseVerifyAnswer": (ReverseVerdict, ReverseVerifyAdditions),
+    "ReverseAnswer": (ReverseResult, Additions),
+    "QueuedReversalAnswer": (QueuedReversal, Additions),
+    "ReversalListAnswer": (ReversalList, Additions),
+    "ReversalAnswer": (Reversal, Additions),
+    "BatchListAnswer": (BatchList, Additions),
+    "BatchAnswer": (Batch, Additions),
+    "TransactionListAnswer": (TransactionList, Additions),
+    "TransactionAnswer": (Transaction, Additions),
+    "EventListAnswer": (EventList, Additions),
+    "NewSecretAnswer": (NewSecret, Additions),
+    "WebhookListAnswer": (WebhookList, Additions),
+    "WebhookAnswer": (Webhook, Additions),
+    "DeliveryListAnswer": (DeliveryList, Additions),
+    "RequestListAnswer": (RequestList, Additions),
+    "OwnOrganizationAnswer": (Organization, OrganizationAdditions),
+    "StatementAnswer": (Statement, Additions),
+    "OrganizationAnswer": (Organization, Additions),
+    "SandboxTimeAnswer": (SandboxTime, Additions),
+    "SandboxUserAnswer": (SandboxUser, ClaimedAdditions),
+    "ClaimingUserAnswer": (PlatformUser, ClaimedAdditions),
+    "RegisteredUsersAnswer": (RegisteredUsers, Additions),
+    "UserListAnswer": (UserList, Additions),
+    "PlatformUserAnswer": (PlatformUser, Additions),
+    "EntryListAnswer": (EntryList, Additions),
+    "PlatformOrganizationAnswer": (PlatformOrganization, Additions),
+    "OrganizationListAnswer": (OrganizationList, Additions),
+    "RefillAnswer": (Refill, Additions),
+    "RefillListAnswer": (RefillList, Additions),
+    "NewKeyAnswer": (CreatedKey, Additions),
+    "KeyListAnswer": (KeyList, Additions),
+    "NewMemberAnswer": (CreatedMember, Additions),
+    "ActionListAnswer": (ActionList, Additions),
+    "PlatformEventListAnswer": (PlatformEventList, Additions),
+    "HealthAnswer": (Health, Additions),
+    "ReadinessAnswer": (Readiness, Additions),
+}
 
 
-def _success(answer: dict[str, Any]) -> type[BaseModel]:
-    """Return the model of a success. By default, the model of its data has the same name without `Answer`."""
-    name: str = answer["model"]
-    data = _MODELS[answer.get("data", name.removesuffix("Answer"))]
-    beside = _MODELS[answer.get("additional_data", "Additions")]
+def _success(name: str, data: type[BaseModel], beside: type[Additions]) -> type[BaseModel]:
     payload, additions = (data, says("The payload.")), (beside, says("Additional data."))
     return create_model(name, __base__=Success, __doc__=data.__doc__, data=payload, additional_data=additions)
 
 
-ENVELOPES: dict[str, type[BaseModel]] = {answer["model"]: _success(answer) for answer in SUCCESSES} | {
+ENVELOPES: dict[str, type[BaseModel]] = {name: _success(name, *models) for name, models in _SUCCESSES.items()} | {
     "Failure": Failure
 }

@@ -25,7 +25,16 @@ class Scheduled(BaseModel):
     next_at: Time | None = says("When the next one is due; null if there is none.", None)
 
 
+class Limits(BaseModel):
+    """The limits of a send; an operator may change them."""
+
+    recipients: int = says("The most recipients.", 10_000, ge=1)
+    amount: int = says("The most points for one recipient.", 1_000_000_000, ge=1, json_schema_extra={"format": "int64"})
+    body_bytes: int = says("The most bytes of a body.", 8_388_608, ge=1)
+
+
 class OrganizationAdditions(Additions):
-    """The scheduled batches."""
+    """The scheduled batches, and the limits of a send."""
 
     scheduled: Scheduled = says("The scheduled batches.")
+    limits: Limits = says("The limits of a send.")

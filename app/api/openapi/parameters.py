@@ -1,5 +1,6 @@
 """The parameters of requests: headers and queries, with their descriptions and forms."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
@@ -7,7 +8,6 @@ from app.batches.read import STATES, STATUSES
 from app.batches.rehearsing import WORDS
 from app.pages.filters import LOOKED_AT_MAX
 from app.pages.parameters import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
 from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
@@ -25,20 +25,33 @@ def _parameter(where: str, name: str, description: str, schema: dict[str, Any], 
     return described | {"schema": schema} | more
 
 
-def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parameters of a list, with their meaning in it; `{}` in `flag` stands for the flag's name."""
-    limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}
-    rows: list[tuple[str, str, dict[str, Any]]] = [
-        ("limit", "At most this many rows.", limit),
-        ("cursor", "The `next_cursor` of the page before.", _TEXT | {"pattern": FORMS["cursor"]}),
-        ("email", email, _TEXT | {"format": "idn-email", "pattern": "@"}),
-        ("batch", "Of this batch.", _ID | {"maximum": INT64_MAX}),
-        ("created_from", f"{created} at this time or later. {_TIME}", _MOMENT),
-        ("created_to", f"{created} at this time or earlier. {_TIME}", _MOMENT),
-        *((name, flag.format(name), {"type": "boolean"}) for name in ("debited", "credited", "allocated")),
-        *more,
+def _query(name: str, description: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return _parameter("query", name, description, schema, **more)
+
+
+def _created(what: str) -> list[dict[str, Any]]:
+    """Return the parameters of a period; `what` says what happened then."""
+    return [
+        _query("created_from", f"{what} at this time or later. {_TIME}", _MOMENT),
+        _query("created_to", f"{what} at this time or earlier. {_TIME}", _MOMENT),
     ]
-    return [_parameter("query", *row) for row in rows]
+
+
+def _flags(about: str) -> list[dict[str, Any]]:
+    """Return the parameters of the three flags; `{}` in `about` stands for the name of one."""
+    return [_query(name, about.format(name), {"type": "boolean"}) for name in ("debited", "credited", "allocated")]
+
+
+def _id_of(noun: str, description: str, example: int, *, name: str = "id") -> dict[str, list[dict[str, Any]]]:
+    return {f"id of {noun}": [_parameter("path", name, description, _ID, example=example)]}
+
+
+def _email(about: str) -> dict[str, Any]:
+    return _query("email", about, _TEXT | {"format": "idn-email", "pattern": "@"})
+
+
+def _one_of(name: str, words: Sequence[str]) -> dict[str, Any]:
+    return _query(name, "In this state.", _TEXT | {"enum": list(words)})
 
 
 _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other value is replaced."
@@ -71,131 +84,118 @@ SIGNED_HEADERS = [
     )
     | {"required": True},
 ]
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}
+_PAGE = [
+    _query("limit", "At most this many rows.", _LIMIT),
+    _query("cursor", "The `next_cursor` of the page before.", _TEXT | {"pattern": FORMS["cursor"]}),
+]
+_AN_ID = _ID | {"maximum": INT64_MAX}
+_OF_BATCH = _query("batch", "Of this batch.", _AN_ID)
+_OF_KEY = _query("idempotency_key", "Sent with this `Idempotency-Key`, as long as it is kept.", _TEXT | _KEY_FORM)
+_LABEL_FORM = {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}
+_TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+_DAY = _TEXT | {"format": "date", "pattern": FORMS["day"]}
+
+
+def _events(example: str) -> list[dict[str, Any]]:
+    """Return the parameters of a log; `example` is one of its types."""
+    return [
+        _query(
+            "after",
+            "Return the events after this sequence; 0: from the first. By default from the oldest kept event.",
+            {"type": "integer", "format": "int64", "minimum": 0, "maximum": INT64_MAX},
+        ),
+        _query(
+            "types",
+            "Only these types, with commas between them; `*` stands for any part of one.",
+            _TEXT | _TYPES_FORM,
+            example=example,
+        ),
+        _query("limit", "At most this many events.", _LIMIT),
+        _query(
+            "wait",
+            "If there is no event, wait up to this many seconds for one. Two calls of a key may wait at once; further"
+            " calls are answered without waiting.",
+            {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
+        ),
+    ]
+
+
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     **{name: [{"$ref": f"#/components/parameters/{name}"}] for name in HEADERS},
-    "id of a batch": [_parameter("path", "id", "The `additional_data.batch_id` of the send.", _ID, example=1)],
-    "id of a reversal": [_parameter("path", "id", "The `reversal_id` of the reversal.", _ID, example=2)],
-    "id of a webhook": [_parameter("path", "id", "The `id` of the webhook.", _ID, example=1)],
-    "id of a transaction": [_parameter("path", "id", "The `id` of the transaction.", _ID, example=131_072)],
-    "page of batches": _page(
-        "With a transaction of this address: issued batches only.",
-        "Accepted",
-        "With at least one transaction that has this `{}` and the other flags asked for.",
-        ("idempotency_key", "Sent with this `Idempotency-Key`, as long as it is kept.", _TEXT | _KEY_FORM),
-        ("label", "With exactly this label.", _TEXT | {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}),
-        ("status", "In this state.", _TEXT | {"enum": list(STATUSES)}),
-    ),
-    "page of transactions": _page(
-        "Of this address.",
-        "Issued",
-        "With this `{}`.",
-        ("reference", "Of an item with exactly this reference, in any batch.", _TEXT | _REFERENCE_FORM),
-        ("state", "In this state.", _TEXT | {"enum": list(STATES)}),
-        ("user", "Whose `recipient` is the user with this id.", _ID | {"maximum": INT64_MAX}),
-    ),
+    **_id_of("a batch", "The `additional_data.batch_id` of the send.", 1),
+    **_id_of("a reversal", "The `reversal_id` of the reversal.", 2),
+    **_id_of("a webhook", "The `id` of the webhook.", 1),
+    **_id_of("a transaction", "The `id` of the transaction.", 131_072),
+    **_id_of("a user", "The `id` of the user.", 7),
+    **_id_of("an organization", "The `id` of the organization.", 1),
+    **_id_of("a key", "The `id` of the key.", 4, name="key_id"),
+    "page of batches": [
+        *_PAGE,
+        _email("With a transaction of this address: issued batches only."),
+        _OF_BATCH,
+        *_created("Accepted"),
+        *_flags("With at least one transaction that has this `{}` and the other flags asked for."),
+        _OF_KEY,
+        _query("label", "With exactly this label.", _TEXT | _LABEL_FORM),
+        _one_of("status", STATUSES),
+    ],
+    "page of transactions": [
+        *_PAGE,
+        _email("Of this address."),
+        _OF_BATCH,
+        *_created("Issued"),
+        *_flags("With this `{}`."),
+        _query("reference", "Of an item with exactly this reference, in any batch.", _TEXT | _REFERENCE_FORM),
+        _one_of("state", STATES),
+        _query("user", "Whose `recipient` is the user with this id.", _AN_ID),
+    ],
+    "page of reversals": [*_PAGE, *_created("Accepted"), _OF_KEY, _one_of("status", REVERSAL_STATUSES)],
+    "page of users": [
+        *_PAGE,
+        _email("Known by this address."),
+        _query("external_id", "With exactly this id of yours.", _TEXT | _REFERENCE_FORM),
+    ],
+    "page of organizations": _PAGE,
+    "page of keys": _PAGE,
+    "page of entries": _PAGE,
+    "page of deliveries": _PAGE,
+    "page of refills": [
+        *_PAGE,
+        _query("sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
+    ],
+    "page of actions": [
+        *_PAGE,
+        _query("organization", "What concerns this organization.", _AN_ID),
+        _query(
+            "by",
+            "By whom: a kind (`member`, `platform_key`, `operator`), or one of it: `member:7`, `platform_key:3`,"
+            " `operator:ada`.",
+            _TEXT | {"pattern": FORMS["author"]},
+            example="operator",
+        ),
+        *_created("Done"),
+    ],
+    "page of requests": [
+        *_PAGE,
+        *_created("Arrived"),
+        _query("request_id", "With this `X-Request-Id`.", _TEXT | {"pattern": FORMS["request_id"]}),
+        _query("api_key", "Made with the key of this id.", _AN_ID),
+        _query("batch", "About this batch.", _AN_ID),
+        _query(
+            "status",
+            "Answered with this status, such as `403`, or with any of a hundred, such as `4xx`.",
+            _TEXT | {"pattern": FORMS["status of an answer"]},
+        ),
+    ],
+    "events": _events("batch.*,transaction.claimed"),
+    "platform events": _events("user.*"),
+    "days of a statement": [
+        _query("from", "The first day, in UTC.", _DAY, example="2026-01-01") | {"required": True},
+        _query("to", "The last day: today or earlier, and at most 366 days in all.", _DAY, example="2026-01-31")
+        | {"required": True},
+    ],
 }
-PARAMETERS["page of reversals"] = [
-    *(
-        parameter
-        for parameter in PARAMETERS["page of batches"]
-        if parameter["name"] in set(PARAMETERS_OF_LISTS["reversals"]) - {"status"}
-    ),
-    _parameter("query", "status", "In this state.", _TEXT | {"enum": list(REVERSAL_STATUSES)}),
-]
-PARAMETERS["id of a user"] = [_parameter("path", "id", "The `id` of the user.", _ID, example=7)]
-PARAMETERS["page of users"] = [
-    *(
-        parameter
-        for parameter in PARAMETERS["page of batches"]
-        if parameter["name"] in set(PARAMETERS_OF_LISTS["users"]) - {"email"}
-    ),
-    _parameter("query", "email", "Known by this address.", _TEXT | {"format": "idn-email", "pattern": "@"}),
-    _parameter("query", "external_id", "With exactly this id of yours.", _TEXT | _REFERENCE_FORM),
-]
-_PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
-PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
-PARAMETERS["id of a key"] = [_parameter("path", "key_id", "The `id` of the key.", _ID, example=4)]
-PARAMETERS["page of organizations"] = PARAMETERS["page of keys"] = PARAMETERS["page of entries"] = _PAGE_ALONE
-PARAMETERS["page of refills"] = [
-    *_PAGE_ALONE,
-    _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
-]
-PARAMETERS["page of actions"] = [
-    *_PAGE_ALONE,
-    _parameter("query", "organization", "What concerns this organization.", _ID | {"maximum": INT64_MAX}),
-    _parameter(
-        "query",
-        "by",
-        "By whom: a kind (`member`, `platform_key`, `operator`), or one of it: `member:7`, `platform_key:3`,"
-        " `operator:ada`.",
-        _TEXT | {"pattern": FORMS["author"]},
-        example="operator",
-    ),
-    _parameter("query", "created_from", f"Done at this time or later. {_TIME}", _MOMENT),
-    _parameter("query", "created_to", f"Done at this time or earlier. {_TIME}", _MOMENT),
-]
-_TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
-PARAMETERS["events"] = [
-    _parameter(
-        "query",
-        "after",
-        "Return the events after this sequence; 0: from the first. By default from the oldest kept event.",
-        {"type": "integer", "format": "int64", "minimum": 0, "maximum": INT64_MAX},
-    ),
-    _parameter(
-        "query",
-        "types",
-        "Only these types, with commas between them; `*` stands for any part of one.",
-        _TEXT | _TYPES_FORM,
-        example="batch.*,transaction.claimed",
-    ),
-    _parameter(
-        "query",
-        "limit",
-        "At most this many events.",
-        {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
-    ),
-    _parameter(
-        "query",
-        "wait",
-        "If there is no event, wait up to this many seconds for one. Two calls of a key may wait at once; further calls"
-        " are answered without waiting.",
-        {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
-    ),
-]
-PARAMETERS["platform events"] = [
-    parameter | {"example": "user.*"} if parameter["name"] == "types" else parameter
-    for parameter in PARAMETERS["events"]
-]
-PARAMETERS["page of deliveries"] = [
-    parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
-]
-PARAMETERS["page of requests"] = [
-    *(
-        parameter
-        for parameter in PARAMETERS["page of batches"]
-        if parameter["name"] in set(PARAMETERS_OF_LISTS["requests"]) - {"batch", "status", "created_from", "created_to"}
-    ),
-    _parameter("query", "created_from", f"Arrived at this time or later. {_TIME}", _MOMENT),
-    _parameter("query", "created_to", f"Arrived at this time or earlier. {_TIME}", _MOMENT),
-    _parameter("query", "request_id", "With this `X-Request-Id`.", _TEXT | {"pattern": FORMS["request_id"]}),
-    _parameter("query", "api_key", "Made with the key of this id.", _ID | {"maximum": INT64_MAX}),
-    _parameter("query", "batch", "About this batch.", _ID | {"maximum": INT64_MAX}),
-    _parameter(
-        "query",
-        "status",
-        "Answered with this status, such as `403`, or with any of a hundred, such as `4xx`.",
-        _TEXT | {"pattern": FORMS["status of an answer"]},
-    ),
-]
-_DAY = _TEXT | {"format": "date", "pattern": FORMS["day"]}
-PARAMETERS["days of a statement"] = [
-    _parameter("query", "from", "The first day, in UTC.", _DAY, example="2026-01-01") | {"required": True},
-    _parameter(
-        "query", "to", "The last day: today or earlier, and at most 366 days in all.", _DAY, example="2026-01-31"
-    )
-    | {"required": True},
-]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next page with the same filters, and is null
 at the end. A page may hold fewer rows, even none, and still have a next page, because it looks at no more than

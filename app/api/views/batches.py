@@ -6,8 +6,8 @@ from flask import Blueprint, Response
 from sqlalchemy import Connection
 
 from app.api.answers import envelope
-from app.api.auth import caller
-from app.api.requests.query import query, refuse_parameters
+from app.api.auth import caller, caller_without_query
+from app.api.requests.query import query
 from app.api_keys import Caller
 from app.batches import payloads, sums
 from app.batches import read as batches
@@ -48,8 +48,7 @@ def show_batch(batch_id: int) -> Response:
 
     A key that may send and not read sees the batches that it has sent.
     """
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     with transaction() as connection:
         body = read_batch(connection, batch_id, who, only_own=not who.bounds.allow((READ,)))
     return envelope.success(body)

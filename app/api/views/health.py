@@ -1,4 +1,4 @@
-"""`GET /healthz` (the process answers) and `GET /readyz` (PostgreSQL and Redis answer too)."""
+"""`GET /healthz` (the process answers), `/readyz` (PostgreSQL and Redis answer too) and `/metrics`, for Prometheus."""
 
 from flask import Blueprint, Response
 from redis.exceptions import RedisError
@@ -7,6 +7,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from app.api.answers import envelope
 from app.messaging.process_redis import redis
 from app.messaging.redis_faults import require_writes
+from app.metrics.page import CONTENT_TYPE, page
 from app.postgres.database import has_tables, transaction
 from app.postgres.session_checks import WrongSession
 
@@ -40,3 +41,9 @@ def readyz() -> Response:
     if "postgresql" in faults:
         return envelope.failure(503, faults)
     return envelope.success({"status": "ready", "postgresql": "ok", "redis": "away" if faults else "ok"})
+
+
+@blueprint.get("/metrics")
+def metrics() -> Response:
+    """Answer 200, also while servers are away: figures that cannot be read are absent."""
+    return Response(page.text(), content_type=CONTENT_TYPE)

@@ -1,21 +1,23 @@
-"""`GET /v1/organization`: the caller's organization, with the balance of the key's mode and the scheduled batches."""
+"""`GET /v1/organization`: the caller's organization, with what is scheduled in the key's mode, and the limits."""
 
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.auth import caller
-from app.api.requests.query import refuse_parameters
+from app.api.auth import caller_without_query
 from app.batches import schedule
 from app.postgres.database import single_statement
+from app.settings import settings
 
 blueprint = Blueprint("organization", __name__)
 
 
 @blueprint.get("/v1/organization")
 def show_organization() -> Response:
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     with single_statement() as connection:
         scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
-    body = who.organization.payload()
-    return envelope.success(body, scheduled=envelope.scheduled_payload(scheduled))
+    return envelope.success(
+        who.organization.payload(),
+        scheduled=envelope.scheduled_payload(scheduled),
+        limits=envelope.limits_payload(settings()),
+    )

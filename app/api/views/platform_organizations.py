@@ -1,32 +1,32 @@
-"""`/v1/platform/organizations`: the platform makes, finds and changes organizations."""
+"""`/v1/platform/organizations`: the platform makes and changes organizations, their refills, keys and members."""
 
-from flask import Blueprint, Response
+from functools import partial
 
-from app import organizations
+from flask import Blueprint, Response, request
+
+from app import api_keys, organizations
 from app.api.answers import envelope
-from app.api.answers.platform import organization_payload
-from app.api.auth import platform_caller
-from app.api.requests.body import read_json
-from app.api.requests.query import query, refuse_parameters
-from app.ledger.refill import open_organization
-from app.pages import organization_pages
-from app.pages.queries import next_cursor, parse_page_request
+from app.api.answers.platform import key_payload, organization_payload, refill_payload
+from app.api.auth import platform_caller, platform_caller_without_query
+from app.api.listing import page_answer
+from app.api.requests.body import read_json, refuse_fields
+from app.api.requests.send_headers import idempotency_key
+from app.ledger.refill import open_organization, refill_once
+from app.members import links
+from app.members.request import read_new_member
+from app.pages import platform_pages
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
-from app.platform.requests import read_changes_of_organization, read_new_organization
+from app.platform.requests import read_changes_of_organization, read_new_key, read_new_organization, read_new_refill
 from app.postgres.database import transaction
+from app.values.schemes import is_https
 
 blueprint = Blueprint("platform_organizations", __name__)
 
 
 @blueprint.post("/v1/platform/organizations")
 def create() -> Response:
-    """Answer 201 with the organization. Its opening balances are refills.
-
-    Raises:
-        InvalidRequest: with every fault of the body.
-    """
-    by = platform_caller(ORGANIZATIONS_WRITE).author
-    refuse_parameters()
+    """Answer 201 with the organization. Its opening balances are refills."""
+    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
     new = read_json(read_new_organization)
     with transaction(by=by) as connection:
         organization_id = open_organization(connection, **new)
@@ -40,22 +40,13 @@ def create() -> Response:
 def list_organizations() -> Response:
     """Answer 200 with a page of the organizations, newest first."""
     platform_caller(ORGANIZATIONS_READ)
-    asked = parse_page_request("organizations", query(), None)
-    with transaction() as connection:
-        page = organization_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = [organization_payload(organization) for organization in page.rows]
-    return envelope.success({"organizations": shown, "next_cursor": next_cursor("organizations", asked, page)})
+    return page_answer("organizations", None, platform_pages.organizations, organization_payload)
 
 
 @blueprint.get("/v1/platform/organizations/<int:organization_id>")
 def show(organization_id: int) -> Response:
-    """Answer 200 with the organization.
-
-    Raises:
-        NotFound: there is no such organization.
-    """
-    platform_caller(ORGANIZATIONS_READ)
-    refuse_parameters()
+    """Answer 200 with the organization."""
+    platform_caller_without_query(ORGANIZATIONS_READ)
     with transaction() as connection:
         organization = organizations.get_whole(connection, organization_id)
     return envelope.success(organization_payload(organization))
@@ -63,15 +54,74 @@ def show(organization_id: int) -> Response:
 
 @blueprint.patch("/v1/platform/organizations/<int:organization_id>")
 def change(organization_id: int) -> Response:
-    """Answer 200 with the changed organization. This waits for a running drain.
-
-    Raises:
-        InvalidRequest: with every fault of the body.
-        NotFound: there is no such organization.
-    """
-    by = platform_caller(ORGANIZATIONS_WRITE).author
-    refuse_parameters()
+    """Answer 200 with the changed organization. This waits for a running drain."""
+    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
     changes = read_json(read_changes_of_organization)
     with transaction(by=by) as connection:
         changed = organizations.change(connection, organization_id, changes)
     return envelope.success(organization_payload(changed))
+
+
+@blueprint.post("/v1/platform/organizations/<int:organization_id>/refills")
+def refill(organization_id: int) -> Response:
+    """Answer 201 with the refill; 200 with the one that was booked with this reference before."""
+    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
+    new, key = read_json(read_new_refill), idempotency_key()
+    with transaction(by=by) as connection:
+        booked = refill_once(connection, organization_id, **new, idempotency_key=key)
+    status = 201 if booked.is_new or booked.is_replay else 200
+    response = envelope.success(refill_payload(booked.refill), status=status)
+    if booked.is_replay:
+        response.headers["Idempotency-Replayed"] = "true"
+    return response
+
+
+@blueprint.get("/v1/platform/organizations/<int:organization_id>/refills")
+def list_refills(organization_id: int) -> Response:
+    """Answer 200 with a page of the refills in one mode, newest first."""
+    platform_caller(ORGANIZATIONS_READ)
+    of = {"organization_id": organization_id}
+    require = partial(organizations.get_whole, **of)
+    return page_answer("refills", None, platform_pages.refills, refill_payload, require=require, **of)
+
+
+@blueprint.post("/v1/platform/organizations/<int:organization_id>/keys")
+def create_key(organization_id: int) -> Response:
+    """Answer 201 with the key, which is shown once."""
+    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
+    new = read_json(read_new_key)
+    with transaction(by=by) as connection:
+        api_key_id, text = api_keys.create(connection, organization_id, **new)
+    bounds = new.pop("bounds").payload()
+    made = {"id": api_key_id, "key": text, "organization_id": organization_id, **new, **bounds}
+    return envelope.success(made, status=201)
+
+
+@blueprint.get("/v1/platform/organizations/<int:organization_id>/keys")
+def list_keys(organization_id: int) -> Response:
+    """Answer 200 with a page of the keys of both modes, newest first; each is shown by its first characters."""
+    platform_caller(ORGANIZATIONS_READ)
+    of = {"organization_id": organization_id}
+    require = partial(organizations.get_whole, **of)
+    return page_answer("keys", None, platform_pages.keys, key_payload, require=require, **of)
+
+
+@blueprint.delete("/v1/platform/organizations/<int:organization_id>/keys/<int:key_id>")
+def revoke_key(organization_id: int, key_id: int) -> Response:
+    """Answer 204, without a body, also when the key was revoked before."""
+    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
+    refuse_fields()
+    with transaction(by=by) as connection:
+        api_keys.revoke(connection, key_id, organization_id=organization_id)
+    return envelope.nothing()
+
+
+@blueprint.post("/v1/platform/organizations/<int:organization_id>/members")
+def create_member(organization_id: int) -> Response:
+    """Answer 201 with the member and the link, good once and for 24 hours, which is shown once."""
+    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
+    new = read_json(read_new_member)
+    with transaction(by=by) as connection:
+        member_id, token = links.add(connection, organization_id, **new, by=None)
+    origin = f"{'https' if is_https(request.environ) else 'http'}://{request.host}"
+    return envelope.success({"id": member_id, **new, "link": links.link_to(origin, token)}, status=201)

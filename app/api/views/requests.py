@@ -1,14 +1,13 @@
 """`GET /v1/requests`: the calls of the organization's keys in the key's mode, of the last 30 days."""
 
+from typing import Any
+
 from flask import Blueprint, Response
 
-from app.api.answers import envelope
-from app.api.answers.requests import request_payload
 from app.api.auth import caller
-from app.api.requests.query import query
+from app.api.listing import page_answer
 from app.pages import request_pages
-from app.pages.queries import next_cursor, parse_page_request
-from app.postgres.database import transaction
+from app.values.timestamps import timestamp
 
 blueprint = Blueprint("requests", __name__)
 
@@ -16,9 +15,11 @@ blueprint = Blueprint("requests", __name__)
 @blueprint.get("/v1/requests")
 def list_requests() -> Response:
     """Answer 200 with a page of the calls, newest first."""
-    who = caller()
-    asked = parse_page_request("requests", query(), who)
-    with transaction() as connection:
-        page = request_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = [request_payload(call) for call in page.rows]
-    return envelope.success({"requests": shown, "next_cursor": next_cursor("requests", asked, page)})
+    return page_answer("requests", caller(), request_pages.page, _payload)
+
+
+def _payload(call: request_pages.RequestRow) -> dict[str, Any]:
+    """A call, without the id of its row."""
+    shown = call._asdict() | {"created_at": timestamp(call.created_at)}
+    del shown["id"]
+    return shown

@@ -3,11 +3,10 @@
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.auth import caller
-from app.api.requests.query import query, refuse_parameters
+from app.api.auth import caller, caller_without_query
+from app.api.listing import page_answer
 from app.errors import NotFound
 from app.pages import reversal_pages
-from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
 from app.reversals import payloads
 from app.reversals import read as reversals
@@ -19,12 +18,7 @@ blueprint = Blueprint("reversals", __name__)
 @blueprint.get("/v1/reversals")
 def list_reversals() -> Response:
     """Answer 200 with a page of the organization's reversals in the key's mode, newest first."""
-    who = caller()
-    asked = parse_page_request("reversals", query(), who)
-    with transaction() as connection:
-        page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = [payloads.listed_reversal_payload(reversal) for reversal in page.rows]
-    return envelope.success({"reversals": shown, "next_cursor": next_cursor("reversals", asked, page)})
+    return page_answer("reversals", caller(), reversal_pages.page, payloads.listed_reversal_payload)
 
 
 @blueprint.get("/v1/reversals/<int:reversal_id>")
@@ -33,8 +27,7 @@ def show_reversal(reversal_id: int) -> Response:
 
     A key that may reverse and not read sees the reversals that it has asked for.
     """
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     with transaction() as connection:
         reversal = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):

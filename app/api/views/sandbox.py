@@ -4,15 +4,14 @@ from flask import Blueprint, Response
 
 from app import organizations
 from app.api.answers import envelope
-from app.api.answers.sandbox import clock_payload, user_payload
-from app.api.auth import caller
+from app.api.auth import caller_without_query
 from app.api.requests.body import read_json, refuse_fields
-from app.api.requests.query import refuse_parameters
 from app.api_keys import Caller
 from app.errors import PointsError
 from app.ledger import sandbox
 from app.ledger.refill import reset_sandbox
 from app.postgres.database import transaction
+from app.values.timestamps import timestamp
 
 blueprint = Blueprint("sandbox", __name__)
 
@@ -21,7 +20,6 @@ class DevelopmentKeyRequired(PointsError):
     """A live key was used for a call that only the sandbox has."""
 
     status = 403
-    code = "development_key_required"
     field = "authorization"
     says = "Only a development key may change the sandbox, but this is a live key."
 
@@ -29,8 +27,7 @@ class DevelopmentKeyRequired(PointsError):
 @blueprint.post("/v1/sandbox/reset")
 def reset() -> Response:
     """Answer 200 with the organization and its new sandbox balance. Works also while the organization may not issue."""
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     refuse_fields()
     _require_sandbox(who)
     with transaction() as connection:
@@ -41,33 +38,24 @@ def reset() -> Response:
 
 @blueprint.post("/v1/sandbox/clock")
 def set_clock() -> Response:
-    """Answer 200 with the time of the sandbox.
-
-    Raises:
-        InvalidRequest: the time is before that of the sandbox, or too far ahead.
-    """
+    """Answer 200 with the time of the sandbox."""
     who = _caller_in_sandbox()
     now = read_json(sandbox.NOW.read_alone)
     with transaction() as connection:
         sandbox.set_clock(connection, who.organization.id, now)
-    return envelope.success(clock_payload(now))
+    return envelope.success({"now": timestamp(now)})
 
 
 @blueprint.post("/v1/sandbox/users")
 def register() -> Response:
-    """Answer 201 with the new user; 200 if it is registered already, with the same names.
-
-    Raises:
-        UserConflict: it is registered with other names.
-        SandboxUserLimit: there are too many users.
-    """
+    """Answer 201 with the new user; 200 if it is registered already, with the same names."""
     who = _caller_in_sandbox()
     new = read_json(sandbox.read_user)
     with transaction() as connection:
         user, claimed = sandbox.register(connection, who.organization.id, new)
     transactions, amount = claimed or (0, 0)
     return envelope.success(
-        user_payload(user),
+        {**user._asdict(), "created_at": timestamp(user.created_at)},
         status=200 if claimed is None else 201,
         claimed={"transactions": transactions, "amount": int(amount)},
     )
@@ -80,8 +68,7 @@ def _caller_in_sandbox() -> Caller:
         InvalidKey: as by `caller`.
         DevelopmentKeyRequired: the key is a live key.
     """
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     _require_sandbox(who)
     return who
 

@@ -3,9 +3,8 @@
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.auth import caller
+from app.api.auth import caller_without_query
 from app.api.requests.body import read_json
-from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key
 from app.batches import sent_lately
 from app.batches.request import read_issue_request
@@ -17,8 +16,7 @@ blueprint = Blueprint("sent_before", __name__)
 @blueprint.post("/v1/points/sent-before")
 def sent_before() -> Response:
     """Answer 200, with zeros if nobody was. The batch that has the call's idempotency key already does not count."""
-    who = caller()
-    refuse_parameters()
+    who = caller_without_query()
     key = idempotency_key()
     request = read_json(read_issue_request)
     with transaction() as connection:

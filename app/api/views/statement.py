@@ -5,7 +5,6 @@ from functools import partial
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.answers.sums import exact_sum
 from app.api.auth import caller
 from app.api.requests.query import parse_statement_request, query
 from app.postgres.database import single_statement
@@ -21,4 +20,4 @@ def show_statement() -> Response:
     first, last = parse_statement_request(query())
     of = partial(statement_of, organization_id=who.organization.id, sandbox=who.sandbox, first=first, last=last)
     found = long_read(of, within=single_statement)
-    return envelope.success(found.payload(exact_sum))
+    return envelope.success(found.payload(envelope.exact_sum))

@@ -3,16 +3,15 @@
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.auth import caller
+from app.api.auth import caller_without_query
 from app.api.requests.body import read_json
-from app.api.requests.query import refuse_parameters
 from app.api.requests.rehearsal import end_connection, rehearsal
 from app.api_keys import Caller
 from app.batches import key_limits
-from app.batches import verify as ledger
 from app.batches.errors import KeyLimit
 from app.batches.rehearsing import RATE_LIMITED, SILENT, UNAVAILABLE, as_rehearsed, refusal_of
 from app.batches.request import IssueRequest, read_issue_request
+from app.batches.verify import verify as verdict_of
 from app.postgres.database import single_statement
 
 blueprint = Blueprint("verify", __name__)
@@ -20,20 +19,15 @@ blueprint = Blueprint("verify", __name__)
 
 @blueprint.post("/v1/points/verify")
 def verify() -> Response:
-    """Answer 200 with the verdict, even if it is a refusal.
-
-    Raises:
-        RateLimited, OutOfReach: this is rehearsed.
-    """
-    who = caller()
-    refuse_parameters()
+    """Answer 200 with the verdict, even if it is a refusal."""
+    who = caller_without_query()
     request, named = read_json(read_issue_request), rehearsal()
     if named in (RATE_LIMITED, UNAVAILABLE) and (refusal := refusal_of((named,))) is not None:
         raise refusal
     if named == SILENT:
         end_connection()
     organization = as_rehearsed(who.organization, request, named) if who.sandbox else who.organization
-    verdict = ledger.verify(organization, request, _limit_of_key(who, request))
+    verdict = verdict_of(organization, request, _limit_of_key(who, request))
     return envelope.success(envelope.verdict_payload(verdict), **envelope.verdict_additions(verdict))
 
 

@@ -18,10 +18,9 @@ from app.cli.send.run import Choices, Run
 from app.cli.service import FaultyBody, Service, in_order
 from app.cli.tables import progress_bar
 from app.errors import Refused
-from app.recipient_files import ColumnUnclear, ListFile
-from app.recipient_files.columns import OWN, Columns, columns_of
-from app.recipient_files.recipients import Part, Recipients
-from app.settings import INT64_MAX
+from app.recipient_files import ColumnUnclear, ListText
+from app.recipient_files.checking import AmountsMissing, Reading
+from app.recipient_files.recipients import Part
 from points_client import Verified
 
 _CONCURRENT_CALLS = 2
@@ -47,25 +46,23 @@ def prepared(choices: Choices) -> Iterator[Run]:
         raw = stack.enter_context(choices.file.open("rb"))
         _lock(raw, choices)
         text = stack.enter_context(opened_list(raw, choices.file.name, choices.sheet))
-        file = ListFile(text, column=choices.column, others=OWN)
-        columns = _columns(choices, file)
+        reading = stack.enter_context(closing(_reading(choices, text)))
         service = Service(choices.url, choices.key, patience_s=choices.patience)
         stack.enter_context(closing(service))
-        recipients = stack.enter_context(closing(Recipients()))
-        run = Run(choices, file, recipients, columns, service)
-        amount_max = INT64_MAX if columns.amount is None else service.amount_max()
+        run = Run(choices, reading, service)
+        file, recipients = run.list, run.recipients
         with progress_bar(f"Reading {file.name}", total=file.size_bytes) as advance_to:
-            _verify(run, recipients.read(file, columns, amount_max, run.size, advance_to))
+            _verify(run, reading.parts(run.limits.amount, run.size, advance_to))
         output.bad_lines(choices, recipients)
         if not recipients.count:
-            raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(columns.address)}.")
+            raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(run.columns.address)}.")
         run.campaign = recipients.campaign(amount=choices.amount, label=choices.label, again=choices.again)
         require_no_second_payment(run)
         yield run
 
 
 def _verify(run: Run, parts: Iterator[Part]) -> None:
-    """Verify every part while the next is read; find out how many recipients the service accepts in one send.
+    """Verify every part while the next is read; find out how many recipients fit into a body.
 
     Raises:
         PointsError: the organization may not issue, or the service refuses a recipient.
@@ -75,12 +72,11 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
         for part, outcome in in_order(calls, at_most=_CONCURRENT_CALLS):
             _require_verified(part, outcome)
     except FaultyBody as error:
-        smaller = error.limit if error.limit and error.limit < run.size else run.size // 2
-        if not error.is_too_long or smaller == 0:
+        if not error.is_too_large or run.size == 1:
             raise
-        run.size = smaller
+        run.size //= 2
         deque(parts, maxlen=0)  # Read the rest of the list.
-        _verify(run, run.recipients.parts(smaller))
+        _verify(run, run.recipients.parts(run.size))
 
 
 def _require_verified(part: Part, outcome: AsyncResult[Verified]) -> None:
@@ -113,17 +109,15 @@ def ask(run: Run) -> None:
         raise Refused("Nothing was sent.")
 
 
-def _columns(choices: Choices, file: ListFile) -> Columns:
-    """Find the columns that are used; without --amount, one must hold the amounts."""
+def _reading(choices: Choices, text: ListText) -> Reading:
     try:
-        columns = columns_of(file, with_amount=choices.amount is not None)
+        return Reading(text, column=choices.column, has_amount=choices.amount is not None)
     except ColumnUnclear as error:
         raise Refused(f"{error.sentence} Choose one with --column, by heading or number.") from None
-    if choices.amount is None and columns.amount is None:
+    except AmountsMissing:
         raise click.UsageError(
-            f"{file.name} has no column “amount” or “points”: give the points of each recipient with --amount."
-        )
-    return columns
+            f"{text.name} has no column “amount” or “points”: give the points of each recipient with --amount."
+        ) from None
 
 
 def _lock(raw: BinaryIO, choices: Choices) -> None:

@@ -3,21 +3,20 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
 from app.cli.service import Service
-from app.recipient_files import ListFile
-from app.recipient_files.columns import Columns, Item
-from app.recipient_files.recipients import Part, Recipients
+from app.errors import Refused
+from app.recipient_files.checking import Reading
+from app.recipient_files.columns import Item
+from app.recipient_files.recipients import Part, body_of
 from app.values.keys import DEVELOPMENT_PREFIX
-from points_client import Organization, Sent
-
-# The service's default limit; its answer to a verify tells another limit.
-_RECIPIENTS_MAX = 10_000
+from app.values.paying import paid_count
+from points_client import Limits, Organization, Sent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,20 +52,21 @@ class Choices:
 class Run:
     """The state of a run whose list is open."""
 
-    def __init__(
-        self, choices: Choices, file: ListFile, recipients: Recipients, columns: Columns, service: Service
-    ) -> None:
+    def __init__(self, choices: Choices, reading: Reading, service: Service) -> None:
         """Start a run; ask the service for the key's organization.
 
         Raises:
-            PointsError: the service refuses the key, or cannot be reached.
+            PointsError: the service refuses the key, cannot be reached, or is too old for this command.
         """
-        self.choices, self.list, self.recipients = choices, file, recipients
-        self.columns, self.service = columns, service
+        self.choices, self.service = choices, service
+        self.list, self.columns, self.recipients = reading.file, reading.columns, reading.recipients
         self.organization: Organization = service.organization()
+        if self.organization.limits is None:
+            raise Refused(f"{choices.url} does not tell its limits: it is older than this command.")
+        self.limits: Limits = self.organization.limits
         self.campaign = ""  # Known once the list is read.
         self.results = ResultFile(choices.result_path)
-        self.size = _RECIPIENTS_MAX
+        self.size = self.limits.recipients
         # The sums of all parts: `points` counts debited points, `replayed` batches that were issued before.
         self.totals = Counter[str]()
         # Right after the part that was issued last, which is the one with the highest id: two are on their way at once.
@@ -86,8 +86,7 @@ class Run:
     @property
     def cost(self) -> int:
         """The points for all recipients that are not sent to yet."""
-        for_all = self.recipients.own_points + self.recipients.count * (self.choices.amount or 0)
-        return for_all - self.points_before
+        return self.recipients.points(self.choices.amount) - self.points_before
 
     def amount_of(self, item: Item) -> int:
         """Return an item's own amount, or the one for all."""
@@ -99,10 +98,9 @@ class Run:
         """Return how many recipients the balance pays now. A part is paid up to the first that it cannot pay."""
         left, paid, skipped = self.organization.balance, 0, self.before
         for part in self.recipients.parts(self.size):
-            for item in islice(part.items, skipped, None):
-                if self.amount_of(item) > left:
-                    break
-                left, paid = left - self.amount_of(item), paid + 1
+            totals = list(accumulate(map(self.amount_of, part.items[skipped:])))
+            first = paid_count(left, recipients=len(totals), amount=None, running_totals=totals)
+            left, paid = left - (totals[first - 1] if first else 0), paid + first
             skipped = max(0, skipped - len(part.items))
         return paid
 
@@ -112,17 +110,9 @@ class Run:
         return sum(len(request.items) for request in self.results.unanswered)
 
     def body(self, part: Part) -> dict[str, Any]:
-        """Return the body that verifies and sends a part; with `items` only if a line has its own values."""
-        amount, label, items = self.choices.amount, self.choices.label, part.items
-        own = not all(item.is_plain for item in items)
-        points = sum(map(self.amount_of, items)) if amount is None else amount * len(items)
-        return {
-            **({"items": [item.body for item in items]} if own else {"recipients": [item.email for item in items]}),
-            **({} if amount is None else {"amount": amount}),
-            "atomic": self.choices.atomic,
-            **({} if label is None else {"label": label}),
-            "expect": {"recipients": len(items), "amount": points},
-        }
+        """Return the body that verifies and sends a part."""
+        choices = self.choices
+        return body_of(part.items, amount=choices.amount, label=choices.label, atomic=choices.atomic)
 
     def key(self, part: Part) -> str:
         """Return the idempotency key of a part."""

@@ -12,7 +12,7 @@ from app.console.faults import in_words
 from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
 from app.errors import CannotExtend, InvalidRequest
-from app.ledger.extend import extend
+from app.ledger.extend import NotLater, extend
 from app.members.members import SENDER
 from app.pages import transaction_pages
 from app.postgres.database import transaction
@@ -45,8 +45,11 @@ def hold_longer(transaction_id: int) -> Page:
                 detail = f"until {moment_in(ZONE_OF_ALL, until)}"
                 record_action(connection, actions.EXTENDED, transaction_id, sandbox=who.sandbox, detail=detail)
         flash(f"The points are held until {moment_in(current_zone(), until)}.")
+    except NotLater:  # The page shows the end that it has, in the member's zone.
+        say_beside(form.day, "The end must be later than it is.")
+        return _asking(transaction_id, form)
     except InvalidRequest as error:
-        say_beside(form.day, in_words(_without_stamp(error.faults["held_until"][0]), "held_until", "The end"))
+        say_beside(form.day, in_words(error.faults["held_until"][0], "The end"))
         return _asking(transaction_id, form)
     except CannotExtend as error:
         flash(error.sentence, "bad")
@@ -73,8 +76,3 @@ def _asking(transaction_id: int, form: MomentForm | None) -> Page:
 def _to_batch(transaction_id: int) -> AnyResponse:
     batch_id, _ = batch_and_position(transaction_id)
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)
-
-
-def _without_stamp(sentence: str) -> str:
-    """Return a fault of an end without the one that it has now, which the page shows in the member's zone."""
-    return f"{sentence.partition(',')[0].rstrip('.')}."

@@ -38,7 +38,7 @@ def make_key() -> str | tuple[str, int]:
                 connection, current_member().organization_id, sandbox=sandbox, name=name, bounds=bounds
             )
     except Refused as error:
-        say_beside(form.name, in_words(error.sentence, "name", form.name.label.text))
+        say_beside(form.name, in_words(error.sentence, form.name.label.text))
         return _page(form), 400
     kind = "Development" if sandbox else "Live"
     title = with_name(f"{kind} key {key_id}", name)

@@ -46,7 +46,7 @@ def overview() -> str:
         scheduled = schedule.scheduled_of(connection, organization_id, sandbox=sandbox)
         awaiting = approval.count_awaiting(connection, organization_id, sandbox=sandbox)
         held = organizations.held_of(connection, organization_id, sandbox=sandbox)
-        options = organizations.find_options(connection, [organization_id])[organization_id]
+        low_balance = organizations.get_whole(connection, organization_id).low_balance
         refills = refill.latest(connection, organization_id, sandbox=sandbox, at_most=_REFILLS_SHOWN)
         lines = statement_of(connection, organization_id, sandbox=sandbox, first=first, last=today).days
         by_day = {day: line.debited for day, line in lines.items()}
@@ -62,7 +62,7 @@ def overview() -> str:
         "console/overview.html",
         organization=organization,
         # The limit is for the live balance only.
-        low_balance=None if sandbox else options.low_balance,
+        low_balance=None if sandbox else low_balance,
         lasts_days=organization.balance * _DAYS_SHOWN // issued if issued > 0 else None,
         scheduled=scheduled,
         awaiting=awaiting,

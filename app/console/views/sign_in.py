@@ -1,12 +1,12 @@
-"""Signing in, by e-mail address and password; what was typed into a form of a session that is over goes along."""
+"""Signing in, by e-mail address and password, and out; what was typed into a form of an old session goes along."""
 
 import re
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, g, redirect, render_template, request, session, url_for
 from werkzeug.wrappers import Response
 
 from app.console import kept_forms
-from app.console.blueprints import ROOT, door
+from app.console.blueprints import ROOT, current_member, door, needs, pages
 from app.console.cookie import sign_in_with
 from app.console.error_pages import refused_form
 from app.console.forms import SignInForm, say_beside
@@ -15,6 +15,7 @@ from app.console.place import place
 from app.console.slow_work import Busy, password_work
 from app.errors import InvalidAddress
 from app.members import sessions
+from app.members.members import VIEWER
 from app.postgres.database import transaction
 from app.values.addresses import parse
 from app.values.passwords import is_right
@@ -69,3 +70,14 @@ def _token_for(email: str, password: str) -> str | None:
             sessions.note_wrong_password(connection, found, place())
             return None
         return sessions.begin(connection, found.member_id, found.password_hash, place())
+
+
+@pages.post("/sign-out")
+@needs(VIEWER)
+def sign_out() -> Response:
+    """End the session in the database too, not only in the browser."""
+    with transaction() as connection:
+        sessions.end(connection, g.session_id, member_id=current_member().id)
+    session.pop("token")
+    flash("You are signed out.")
+    return redirect(url_for("console_door.sign_in", next=url_for("console.overview")), 303)

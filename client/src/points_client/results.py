@@ -25,10 +25,19 @@ class Scheduled:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """The limits of a send: how many recipients, how many points for one, and how many bytes of a body."""
+
+    recipients: int
+    amount: int
+    body_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Organization:
     """An organization with the balance of the key's mode; inside a transaction, the balance right after that one.
 
-    `last_refill` is the balance right after the last refill. Only `organization()` fills `scheduled`.
+    `last_refill` is the balance right after the last refill. Only `organization()` fills `scheduled` and `limits`.
     """
 
     id: int
@@ -39,6 +48,7 @@ class Organization:
     created_at: datetime
     last_refill: int | None = None
     scheduled: Scheduled | None = None
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,8 +234,9 @@ def read_sandbox_user(answer: Answer) -> SandboxUser:
 
 
 def read_organization(answer: Answer) -> Organization:
-    """Return an answer as an organization, with what is scheduled."""
-    return read(Organization, {**answer.data, "scheduled": answer.additional.get("scheduled")})
+    """Return an answer as an organization, with what is scheduled and the limits."""
+    more = {name: answer.additional.get(name) for name in ("scheduled", "limits")}
+    return read(Organization, {**answer.data, **more})
 
 
 def read_verdict(kind: type[T], answer: Answer) -> T:

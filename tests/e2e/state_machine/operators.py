@@ -57,13 +57,13 @@ class Operators:
 
     def set_flags(self, organization: Organization, **flags: bool) -> None:
         with self.engine.begin() as connection:
-            organizations.set_flags(connection, organization.id, **flags)
+            organizations.change(connection, organization.id, flags)
         for flag, on in flags.items():
             setattr(organization, flag, on)
 
     def set_held_days(self, organization: Organization, days: int | None) -> None:
         with self.engine.begin() as connection:
-            organizations.set_options(connection, organization.id, {"held_days": days})
+            organizations.change(connection, organization.id, {"held_days": days})
 
     def end(self, batch_id: int) -> None:
         """Let the end of a batch come, and return what is unclaimed, unless the service's own return is faster."""

@@ -107,7 +107,7 @@ class AsyncPoints(AsyncConnected):
         return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
 
     async def organization(self) -> Organization:
-        """Return the key's organization, with the balance of the key's mode and what is scheduled."""
+        """Return the key's organization, with its balance and what is scheduled in the key's mode, and the limits."""
         return await self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
 
     async def statement(self, *, from_: date | str, to: date | str) -> Statement:

@@ -107,7 +107,7 @@ class Points(Connected):
         return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
 
     def organization(self) -> Organization:
-        """Return the key's organization, with the balance of the key's mode and what is scheduled."""
+        """Return the key's organization, with its balance and what is scheduled in the key's mode, and the limits."""
         return self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
 
     def statement(self, *, from_: date | str, to: date | str) -> Statement:

@@ -17,9 +17,9 @@ import httpx
 from points_client.testing import rehearsing
 from points_client.testing.accounts import Refusal
 from points_client.testing.answering import body_of, envelope, idempotency_key_of
-from points_client.testing.books import Books
-from points_client.testing.faults import faults_of, items_of
-from points_client.testing.fields import NotInFake
+from points_client.testing.books import Books, said
+from points_client.testing.faults import RECIPIENTS_MAX, faults_of, items_of
+from points_client.testing.fields import AMOUNT_MAX, NotInFake
 from points_client.testing.lists import Asked, asked_for
 from points_client.testing.platform import Platform
 from points_client.testing.request_log import RequestLog
@@ -193,7 +193,8 @@ class FakePoints(httpx.MockTransport):
 
     def _organization(self, _request: httpx.Request) -> httpx.Response:
         scheduled = {"batches": 0, "amount": 0, "next_at": None}
-        return envelope(200, data=self._books.organization(), additional={"scheduled": scheduled})
+        limits = {"recipients": RECIPIENTS_MAX, "amount": AMOUNT_MAX, "body_bytes": 8_388_608}
+        return envelope(200, data=self._books.organization(), additional={"scheduled": scheduled, "limits": limits})
 
     def _statement(self, request: httpx.Request) -> httpx.Response:
         self._look()
