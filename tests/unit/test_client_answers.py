@@ -78,36 +78,37 @@ REFUSALS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize(
-    ("statuses", "content"),
-    [
-        *(
-            ((200, 201, 202), content)
-            for content in (*(json.dumps(one).encode() for one in ODD.values()), *NO_JSON.values())
-        ),
-        *(
-            (FOREIGN, content)
-            for content in (*(json.dumps(one).encode() for one in REFUSALS.values()), *NO_JSON.values())
-        ),
-    ],
-    ids=[*ODD, *NO_JSON, *REFUSALS, *(f"{name} with another status" for name in NO_JSON)],
+ODD_CONTENTS, REFUSAL_CONTENTS = (
+    {name: json.dumps(one).encode() for name, one in of.items()} for of in (ODD, REFUSALS)
 )
+CASES = {
+    **{f"{name}, a success": ((200, 201, 202), content) for name, content in {**ODD_CONTENTS, **NO_JSON}.items()},
+    **{f"{name}, none": (FOREIGN, content) for name, content in {**REFUSAL_CONTENTS, **NO_JSON}.items()},
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize(("statuses", "content"), CASES.values(), ids=list(CASES))
 def test_an_answer_of_something_else_is_no_answer_and_carries_the_key(
     statuses: tuple[int, ...], content: bytes, half: str
 ) -> None:
-    for status in statuses:
-        error = answered(half, status, content, lambda points: points.send(**BODY, idempotency_key="mine", wait_s=0.1))
-        assert (type(error), error.key) == (NoAnswer, "mine")
-        calls: tuple[Callable[[Points], object], ...] = (
+    answers = iter(statuses)
+    transport = httpx.MockTransport(lambda _: httpx.Response(next(answers), content=content))
+    with points_of(half, KEY, URL, transport=transport, patience_s=0) as points:
+        for _ in statuses:
+            with pytest.raises(NoAnswer) as none:
+                points.send(**BODY, idempotency_key="mine", wait_s=0.1)
+            assert (type(none.value), none.value.key) == (NoAnswer, "mine")
+        assert next(answers, None) is None, "each is tried once"
+        answers = iter(statuses)
+        reads: tuple[Callable[[Points], object], ...] = (
             lambda points: points.organization(),
             lambda points: list(points.transactions.list()),
             lambda points: points.events.page(),
-            lambda points: points.batches.get(1),
-            lambda points: points.statement(from_="2026-01-01", to="2026-01-31"),
         )
-        for call in calls:
-            answered(half, status, content, call)
+        for read in reads:
+            with pytest.raises(PointsError):
+                read(points)
 
 
 @pytest.mark.parametrize("half", HALVES)
