@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent / "src" / "points_client"
 # In `_sync` in words of its own: threads in the place of tasks.
 BY_HAND = {"in_order.py"}
 
@@ -36,10 +35,15 @@ _REPLACED = [
 _OPENING = '"""The calls without `async`: made from `_async` by `make_sync.py`. Edit the files there."""\n'
 
 
-def made() -> dict[Path, str]:
-    """Return each file of `_sync` that is made, with its text."""
-    sources = [path for path in sorted((PACKAGE / "_async").glob("*.py")) if path.name not in BY_HAND]
-    return {PACKAGE / "_sync" / path.name: _without_async(path) for path in sources}
+def make(package: Path) -> None:
+    """Write each file of `_sync` that is made."""
+    made = []
+    for path in sorted((package / "_async").glob("*.py")):
+        if path.name not in BY_HAND:
+            made.append(package / "_sync" / path.name)
+            made[-1].write_text(_without_async(path), encoding="utf-8")
+    for step in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
+        subprocess.run([sys.executable, "-m", "ruff", *step, *map(str, made)], check=True)
 
 
 def _without_async(path: Path) -> str:
@@ -48,13 +52,8 @@ def _without_async(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     for pattern, replacement in _REPLACED:
         text = re.sub(pattern, replacement, text)
-    target = str(PACKAGE / "_sync" / path.name)
-    for step in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
-        command = [sys.executable, "-m", "ruff", *step, "--stdin-filename", target, "-"]
-        text = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
     return text
 
 
 if __name__ == "__main__":
-    for target, text in made().items():
-        target.write_text(text, encoding="utf-8")
+    make(Path(__file__).parent / "src" / "points_client")

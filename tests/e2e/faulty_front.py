@@ -5,7 +5,6 @@ import http.client
 import socket
 import struct
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -64,9 +63,11 @@ class Wire:
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close()
 
-    def hang(self, seconds: float = 3.0) -> None:
-        """Say nothing for longer than a try may take."""
-        time.sleep(seconds)
+    def hang(self) -> None:
+        """Say nothing until the client has gone away."""
+        self.connection.settimeout(_SERVICE_TIMEOUT_S)
+        with contextlib.suppress(OSError):
+            self.connection.recv(1)
         self.close()
 
 
@@ -86,15 +87,15 @@ def answered(
 
 
 class FaultyFront:
-    """Passes calls on to a service, and does to each send what the next of its `kinds` says; then passes it on.
+    """Passes calls on to a service, and does to the first sends with a key of `faults` what it says there.
 
-    `seen` counts the kinds; each connection may carry several calls, as with a real gateway.
+    `times` is how many those are, and `seen` counts them. A connection may carry several calls, as a real gateway's.
     """
 
-    def __init__(self, service_port: int, kinds: Mapping[str, Kind], order: list[str | None]) -> None:
+    def __init__(self, service_port: int, faults: Mapping[str, Kind], *, times: int = 1) -> None:
         self.seen: Counter[str] = Counter()
-        self._port, self._kinds, self._order = service_port, kinds, order
-        self._lock, self._stopped = threading.Lock(), False
+        self._port, self._faults, self._times = service_port, faults, times
+        self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -104,32 +105,31 @@ class FaultyFront:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stopped = True
         self._listener.close()
 
     def _listen(self) -> None:
-        while not self._stopped:
-            try:
+        with contextlib.suppress(OSError):  # It is closed.
+            while True:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         wire = Wire(connection, self._port)
         with connection, contextlib.suppress(OSError, http.client.HTTPException), connection.makefile("rb") as reader:
             while wire.is_open and (request := _read(reader)) is not None:
-                kind = self._next() if request.path.endswith("/send") else None
-                if kind is None:
+                fault = self._next(request)
+                if fault is None:
                     wire.send(wire.passed_on(request))
                 else:
-                    self._kinds[kind](wire, request)
+                    fault(wire, request)
 
-    def _next(self) -> str | None:
+    def _next(self, request: Request) -> Kind | None:
+        key = request.headers.get("idempotency-key", "")
         with self._lock:
-            kind = self._order.pop(0) if self._order else None
-            self.seen[kind or "passed"] += 1
-        return kind
+            if not request.path.endswith("/send") or key not in self._faults or self.seen[key] == self._times:
+                return None
+            self.seen[key] += 1
+        return self._faults[key]
 
 
 def _read(reader: "socket.SocketIO | object") -> Request | None:

@@ -71,7 +71,7 @@ def _run(service: Service, caller: Organization, language: str, code: str) -> st
 
 @pytest.mark.parametrize(
     ("language", "code"),
-    [*_blocks("README.md", "A first call", "sh", "python"), *_blocks("docs/calling.md", None, *_PROGRAMS)],
+    [*_blocks("README.md", "A first call", "sh", "python"), *_blocks("docs/calling.md", None, "sh", "python")],
 )
 def test_a_block_runs_as_it_stands(service: Service, caller: Organization, language: str, code: str) -> None:
     printed = _run(service, caller, language, code)

@@ -1,272 +1,284 @@
-"""The client through the door. What `FakePoints` can do is held by the same cases as the service itself."""
+"""The client through the door. `FakePoints` and the service answer each story alike, to both halves of the client."""
 
-import asyncio
+import dataclasses
+import re
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from functools import partial
 from typing import Any
 
-import httpx
 import pytest
 
-from points_client import AsyncPoints, Invalid, Item, Limits, NotAuthorized, Points, Refused, Sent
-from points_client.testing import KEY, URL, FakePoints
-from tests.deadline import until
+from app import organizations
+from app.platform import keys as platform_keys
+from points_client import Claimed, Item, NoAnswer, PlatformPoints, Points, PointsError, Refused
+from points_client.testing import KEY, LIVE_KEY, PLATFORM_KEY, URL, FakePoints
+from tests.client_halves import HALVES, platform_of, points_of
 from tests.service.inside import Service
 
 BALANCE = 1_000
+RESERVED = ("disabled", "Suspended", "insufficient", "accepted", "silent", "rate_limited", "unavailable")
 
 
 @dataclass(frozen=True)
 class Front:
-    """An organization with `BALANCE` points, a user, and how to call as it."""
+    """An organization with `BALANCE` points, a user, and who calls it: with another key too, and as the platform."""
 
+    mark: str
     user: str
-    key: str
-    url: str
-    transport: FakePoints | None
+    points: Points
+    stranger: Points
+    live: Points
+    platform: PlatformPoints
     suspend: Callable[[], object]
 
-    def points(self, key: str | None = None) -> Points:
-        return Points(key or self.key, self.url, transport=self.transport)
-
-    def async_points(self) -> AsyncPoints:
-        return AsyncPoints(self.key, self.url, transport=self.transport)
+    def new(self, name: str) -> str:
+        return f"{name}-{self.mark}@example.com"
 
 
-def address() -> str:
-    return f"{uuid.uuid4().hex}@example.com"
+Story = Callable[[Front], Iterator[object]]
 
 
-@pytest.fixture(params=["fake", "service"])
-def front(request: pytest.FixtureRequest) -> Front:
-    user = address()
-    if request.param == "fake":
-        fake = FakePoints(balance=BALANCE, users=[user])
-        return Front(user, KEY, URL, fake, lambda: setattr(fake, "suspended", True))
-    service: Service = request.getfixturevalue("service")
-    service.account(user)
-    caller = service.organization(sandbox_balance=BALANCE)
-    return Front(
-        user,
-        caller.development,
-        service.url,
-        None,
-        lambda: service.command("organizations", "suspend", str(caller.id)),
+def _fake(half: str, stack: ExitStack) -> Front:
+    mark = uuid.uuid4().hex
+    user = f"user-{mark}@example.com"
+    fake, live = FakePoints(balance=BALANCE, users=[user]), FakePoints(balance=BALANCE, users=[user], live=True)
+    points, stranger, real = (
+        stack.enter_context(points_of(half, key, URL, transport=transport))
+        for key, transport in ((KEY, fake), ("pts_dev_other", fake), (LIVE_KEY, live))
     )
+    platform = stack.enter_context(platform_of(half, PLATFORM_KEY, URL, transport=live))
+    return Front(mark, user, points, stranger, real, platform, lambda: setattr(fake, "suspended", True))
 
 
-@pytest.fixture
-def points(front: Front) -> Iterator[Points]:
-    with front.points() as made:
-        yield made
-
-
-def flags(sent: Sent) -> list[tuple[bool, bool, bool, str]]:
-    return [(one.debited, one.credited, one.allocated, one.state) for one in sent.transactions]
-
-
-def test_verify_tells_whether_the_balance_pays_everybody(points: Points) -> None:
-    pays = points.verify(recipients=[address(), address()], amount=500)
-    assert (pays.validated, pays.error, pays.code, pays.required, pays.available) == (True, None, None, 1_000, 1_000)
-    lacks = points.verify(items=[Item(email=address(), amount=900), {"email": address(), "amount": 101}])
-    assert (lacks.validated, lacks.code, lacks.required, lacks.affordable_recipients) == (
-        False,
-        "insufficient_balance",
-        1_001,
-        1,
+def _served(half: str, stack: ExitStack, service: Service) -> Front:
+    mark = uuid.uuid4().hex
+    user = f"user-{mark}@example.com"
+    service.register(user, "First", "Last")  # As the fake names its users.
+    caller = service.organization(BALANCE, sandbox_balance=BALANCE)
+    with service.connection() as connection:
+        _, key = platform_keys.create(connection, "Tests")
+    points, stranger, live = (
+        stack.enter_context(points_of(half, key, service.url))
+        for key in (caller.development, "pts_dev_other", caller.live)
     )
-    assert lacks.error is not None
-    organization = points.organization()
-    assert organization.balance == 1_000
-    assert organization.limits == Limits(recipients=10_000, amount=1_000_000_000, body_bytes=8_388_608)
+    platform = stack.enter_context(platform_of(half, key, service.url))
+
+    def suspend() -> None:
+        with service.connection() as connection:
+            organizations.change(connection, caller.id, {"is_suspended": True})
+
+    return Front(mark, user, points, stranger, live, platform, suspend)
 
 
-def test_a_send_pays_in_order_until_the_balance_ends(front: Front, points: Points) -> None:
-    held = address()
-    items = [Item(email=front.user, label="x"), Item(email=held, reference="r-2"), Item(email=address(), amount=900)]
-    sent = points.send(items=[*items, Item(email=address(), amount=1)], amount=100, label="all")
-    assert flags(sent) == [
-        (True, True, True, "credited"),
-        (True, False, False, "held"),
-        (False, False, False, "unpaid"),
-        (False, False, False, "unpaid"),
+class Plain:
+    """What a story tells, without what must differ: moments, names of ours, and ids, which become places."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._batches: dict[int, int] = {}
+
+    def __call__(self, told: Any) -> Any:
+        if isinstance(told, PointsError):
+            return (
+                type(told).__name__,
+                told.status,
+                told.code,
+                sorted(told.errors),
+                None if _is_made(told.key) else told.key,
+            )
+        if dataclasses.is_dataclass(told):
+            fields = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
+            return {name: self._field(name, value, fields) for name, value in fields.items()}
+        if isinstance(told, dict):
+            return {name: self(value) for name, value in told.items()}
+        if isinstance(told, list | tuple):
+            return [self(one) for one in told]
+        return re.sub(self._mark, "", told, flags=re.IGNORECASE) if isinstance(told, str) else told
+
+    def _field(self, name: str, value: Any, beside: dict[str, Any]) -> Any:
+        if name == "batch_id" or (name == "id" and "debited" in beside):
+            batch, place = (value, None) if name == "batch_id" else divmod(value, 131_072)
+            return [self._batches.setdefault(batch, len(self._batches)), place]
+        if name in ("id", "api_key_id", "last_refill") or (name == "name" and "balance" in beside):
+            return None
+        return None if isinstance(value, datetime) or _is_made(value) else self(value)
+
+
+def _is_made(value: object) -> bool:
+    """Tell whether it is an idempotency key that the client has made."""
+    try:
+        return bool(uuid.UUID(str(value)).version)
+    except ValueError:
+        return False
+
+
+def raised(call: Callable[[], object]) -> PointsError:
+    with pytest.raises(PointsError) as error:
+        call()
+    return error.value
+
+
+def verify_tells_whether_the_balance_pays_everybody(front: Front) -> Iterator[object]:
+    yield front.points.verify(recipients=[front.new("a"), front.new("b")], amount=500)
+    items = [Item(email=front.new("a"), amount=900), {"email": front.new("b"), "amount": 101}]
+    lacks = front.points.verify(items=items)
+    yield lacks
+    assert (lacks.code, lacks.required, lacks.available) == ("insufficient_balance", 1_001, 1_000)
+    assert (lacks.affordable_recipients, lacks.error is None) == (1, False)
+    yield front.points.organization()
+
+
+def a_send_pays_in_order_until_the_balance_ends(front: Front) -> Iterator[object]:
+    held = Item(email=front.new("held"), reference="r-2")
+    items = [Item(email=front.user, label="x"), held, Item(email=front.new("much"), amount=900)]
+    sent = front.points.send(items=[*items, Item(email=front.new("last"), amount=1)], amount=100, label="all")
+    assert [one.state for one in sent.transactions] == ["credited", "held", "unpaid", "unpaid"]
+    assert (sent.amount, sent.current_balance) == (200, 800)
+    yield sent
+    yield front.points.send(recipients=[front.new("a"), front.new("b")], amount=401, atomic=True, metadata={"k": "v"})
+    yield front.points.organization()
+
+
+def a_key_pays_once_and_shows_what_was_issued(front: Front) -> Iterator[object]:
+    body: dict[str, Any] = {"recipients": [front.new("late")], "amount": 7}
+    first = front.points.send(**body, idempotency_key="march-1")
+    claimed = front.points.rehearsing.register(front.new("late"), "Ada").claimed
+    assert claimed == Claimed(transactions=1, amount=7)
+    again = front.points.send(recipients=[front.new("late").upper()], amount=7, idempotency_key="march-1")
+    assert (again.replayed, again.transactions) == (True, first.transactions)
+    yield from (first, again)
+    yield raised(lambda: front.points.send(**body, label="other", idempotency_key="march-1"))
+    without = [front.points.send(recipients=[front.user], amount=1) for _ in range(2)]
+    assert len({one.idempotency_key for one in without}) == 2
+    yield from (*without, front.points.organization())
+
+
+def what_is_held_is_claimed_once(front: Front) -> Iterator[object]:
+    front.points.send(recipients=[front.new("ada"), front.new("bob")], amount=5)
+    for _ in range(2):
+        yield front.points.rehearsing.register(f" {front.new('ada').upper()} ", "Ada", "Lovelace")
+    yield raised(lambda: front.points.rehearsing.register(front.new("ada"), "Grace"))
+    yield raised(lambda: front.points.rehearsing.register("nobody", " "))
+    yield list(front.points.transactions.list(email=front.new("ada")))
+    yield [batch.counts for batch in front.points.batches.list()]
+
+
+def a_sign_up_of_the_platform_claims_real_points(front: Front) -> Iterator[object]:
+    users = front.platform.users
+    assert [
+        one.state for one in front.live.send(recipients=[front.new("ada"), front.user], amount=10).transactions
+    ] == [
+        "held",
+        "credited",
     ]
-    assert (sent.status, sent.amount, sent.current_balance, sent.replayed) == ("issued", 200, 800, False)
-    first, second, *_ = sent.transactions
-    assert (first.email, first.label, first.recipient is not None) == (front.user, "x", True)
-    assert (second.label, second.reference, second.recipient, second.sandbox) == ("all", "r-2", None, True)
-    assert [one.organization.balance for one in sent.transactions] == [900, 800, 800, 800]
-    assert datetime.now(UTC) - first.created_at < timedelta(minutes=5)
-    assert points.organization().balance == 800
+    for _ in range(2):
+        ada = users.register(front.new("ada"), "Ada", "Lovelace", external_id=front.mark)
+        yield ada
+    assert ada.balance == 10
+    yield from (users.get(ada.id), list(users.list(external_id=front.mark)), list(users.list(email=front.user.upper())))
+    yield raised(lambda: users.register(front.user, "Robert"))
+    yield raised(lambda: users.register(front.new("bob"), "Bob", external_id=front.mark))
+    yield raised(lambda: users.get(2**40))
+    yield list(front.live.transactions.list(state="credited"))
 
 
-def test_what_was_called_is_listed_with_what_was_answered(points: Points) -> None:
-    sent = points.send(recipients=[address()], amount=5)
-    points.batches.get(sent.batch_id)
-    with pytest.raises(Invalid) as invalid:
-        points.send(recipients=["nobody"], amount=5)
-    points.verify(recipients=[address()], amount=BALANCE)
-
-    def calls(**asked: Any) -> list[tuple[str, str | None, int, str | None, int | None]]:
-        found = points.requests.list(page_size=2, **asked)
-        shown = [(one.method, one.route, one.status, one.code, one.batch_id) for one in found]
-        return [one for one in shown if one[1] != "/v1/requests"]
-
-    until(lambda: len(calls()) == 4, "a call is listed a moment after its answer")
-    assert calls() == [
-        ("POST", "/v1/points/verify", 200, "insufficient_balance", None),
-        ("POST", "/v1/points/send", 400, None, None),
-        ("GET", "/v1/batches/{id}", 200, None, sent.batch_id),
-        ("POST", "/v1/points/send", 201, None, sent.batch_id),
-    ]
-    assert calls(status="4xx") == calls(request_id=invalid.value.request_id) == calls()[1:2]
-    assert calls(batch=sent.batch_id, status=201) == calls()[3:]
-    [key] = {one.api_key_id for one in points.requests.list()}
-    assert calls(api_key=key + 1) == []
-    with pytest.raises(Invalid):
-        list(points.requests.list(status="held"))
+def faults_are_told_by_their_fields_and_pay_nobody(front: Front) -> Iterator[object]:
+    bodies: tuple[dict[str, Any], ...] = (
+        {},
+        {"recipients": ["nobody"], "amount": 0},
+        {"items": [{"email": front.user}, {"email": " ", "amount": 10**9 + 1}, {"amount": "1"}]},
+        {"recipients": [front.user, front.user.upper()], "amount": 1},
+        {"items": [{"email": front.user}, {"email": front.user, "reference": "r"}], "amount": 1},
+        {"items": [{"email": front.new(name), "reference": "r"} for name in "ab"], "amount": 1},
+        {"recipients": [front.user], "amount": 1, "expect": {"recipients": 2, "amount": 3}},
+        {"recipients": [f"{number}@example.com" for number in range(10_001)], "amount": 1},
+    )
+    for body in bodies:
+        yield raised(partial(front.points.verify, **body))
+        error = raised(partial(front.points.send, **body))
+        assert (error.status, error.request_id is None) == (400, False)
+        yield error
+    yield front.points.organization()
 
 
-def test_atomic_pays_all_or_nobody(points: Points) -> None:
-    sent = points.send(recipients=[address(), address()], amount=501, atomic=True)
-    assert (sent.amount, sent.current_balance) == (0, 1_000)
-
-
-def test_a_key_of_ones_own_is_kept_and_pays_once(points: Points) -> None:
-    body: dict[str, Any] = {"recipients": [address()], "amount": 7}
-    first = points.send(**body, idempotency_key="march-1")
-    again = points.send(**body, idempotency_key="march-1")
-    assert (first.idempotency_key, first.replayed, again.replayed) == ("march-1", False, True)
-    assert again.transactions == first.transactions
-    with pytest.raises(Invalid) as reused:
-        points.send(recipients=[address()], amount=7, idempotency_key="march-1")
-    assert (reused.value.status, reused.value.code) == (422, "idempotency_key_reused")
-    assert points.organization().balance == 993
-
-
-def test_each_send_without_a_key_is_one_of_its_own(points: Points) -> None:
-    email = address()
-    sent = [points.send(recipients=[email], amount=1) for _ in range(2)]
-    assert len({one.idempotency_key for one in sent}) == len({one.batch_id for one in sent}) == 2
-
-
-@pytest.mark.parametrize(
-    ("body", "fields"),
-    [
-        ({}, {"amount", "recipient", "recipients"}),
-        ({"recipients": ["nobody"], "amount": 0}, {"recipients.0", "amount"}),
-        (
-            {"items": [{"email": "a@example.com"}, {"email": "nobody", "amount": 1}]},
-            {"items.0.amount", "items.1.email"},
-        ),
-        ({"recipients": ["a@example.com", "A@example.com"], "amount": 1}, {"recipients.1"}),
-        ({"recipients": ["a@example.com"], "amount": 1, "expect": {"recipients": 2}}, {"expect"}),
-    ],
-)
-def test_a_send_with_faults_is_invalid_and_pays_nobody(points: Points, body: dict[str, Any], fields: set[str]) -> None:
-    calls: tuple[Callable[..., object], ...] = (points.verify, points.send)
-    for call in calls:
-        with pytest.raises(Invalid) as invalid:
-            call(**body)
-        assert (invalid.value.status, set(invalid.value.errors)) == (400, fields)
-        assert invalid.value.request_id
-    assert points.organization().balance == 1_000
-
-
-def test_a_wrong_key_is_not_authorized(front: Front) -> None:
-    with front.points("pts_dev_other") as stranger, pytest.raises(NotAuthorized) as refused:
-        stranger.send(recipients=[address()], amount=1)
-    assert (refused.value.status, refused.value.code) == (401, "invalid_key")
-
-
-def test_an_organization_that_may_not_issue_is_refused(front: Front, points: Points) -> None:
-    done = points.send(recipients=[address()], amount=1, idempotency_key="before")
+def who_may_not_call_or_issue_is_refused(front: Front) -> Iterator[object]:
+    yield raised(lambda: front.stranger.send(recipients=[front.user], amount=1))
+    done = front.points.send(recipients=[front.user], amount=1)
     front.suspend()
-    assert points.verify(recipients=[address()], amount=1).code == "organization_suspended"
-    with pytest.raises(Refused) as refused:
-        points.send(recipients=[address()], amount=1)
-    assert (refused.value.status, refused.value.code) == (403, "organization_suspended")
-    assert points.organization().is_suspended
-    assert points.batches.get(done.batch_id).status == "issued"
+    yield front.points.verify(recipients=[front.user], amount=1)
+    yield raised(lambda: front.points.send(recipients=[front.user], amount=1))
+    yield from (front.points.organization(), front.points.batches.get(done.batch_id))
 
 
-def test_who_does_not_wait_gets_a_queued_batch_and_may_wait_for_it(points: Points) -> None:
-    email = address()
-    sent = points.send(recipients=[email], amount=5, wait_s=0)
+def a_reserved_recipient_is_refused_or_silent(front: Front) -> Iterator[object]:
+    for name in RESERVED:
+        body: dict[str, Any] = {"recipients": [front.user, f"{name}@sandbox.points.test"], "amount": 1}
+        yield front.points.verify(**body)
+        wait_s = 1.0 if name in ("rate_limited", "unavailable") else 20.0
+        try:
+            yield front.points.send(**body, idempotency_key=name, wait_s=wait_s)
+        except (Refused, NoAnswer) as error:
+            yield error
+    yield front.points.organization()
+
+
+def who_does_not_wait_gets_a_queued_batch_and_may_wait_for_it(front: Front) -> Iterator[object]:
+    sent = front.points.send(recipients=[front.user], amount=5, wait_s=0)
     assert (sent.status, sent.transactions, sent.amount, sent.current_balance) == ("queued", (), None, None)
-    batch = points.batches.wait(sent.batch_id)
+    batch = front.points.batches.wait(sent.batch_id)
     assert (batch.status, batch.final, batch.amount, batch.current_balance) == ("issued", True, 5, 995)
-    assert batch.idempotency_key == sent.idempotency_key
     assert batch.transactions is not None
-    [transaction] = batch.transactions
-    assert points.transactions.get(transaction.id).email == email
+    yield from (sent, batch, front.points.transactions.get(batch.transactions[0].id))
 
 
-def test_lists_go_over_all_pages_and_are_filtered(points: Points) -> None:
-    keys = [f"key-{number}" for number in range(5)]
-    for key in keys:
-        points.send(items=[Item(email=address(), amount=1, reference=f"r-{key}")], idempotency_key=key)
-    assert [batch.idempotency_key for batch in points.batches.list(page_size=2)] == keys[::-1]
-    assert [one.reference for one in points.transactions.list(page_size=3)] == [f"r-{key}" for key in keys[::-1]]
-    [found] = points.transactions.list(reference="r-key-3")
-    assert points.batches.get(found.id // 131_072).idempotency_key == "key-3"
-    assert list(points.batches.list(status="queued")) == []
+def lists_go_over_all_pages_and_are_filtered(front: Front) -> Iterator[object]:
+    for key in ("k-1", "k-2", "k-3"):
+        item = Item(email=front.new(key), amount=1, reference=f"r-{key}")
+        front.points.send(items=[item], label="first" if key == "k-1" else None, idempotency_key=key)
+    batches, transactions = front.points.batches.list, front.points.transactions.list
+    assert [one.idempotency_key for one in batches(page_size=2)] == ["k-3", "k-2", "k-1"]
+    yield from map(list, (batches(), batches(status="queued"), batches(label="first"), batches(idempotency_key="k-2")))
+    assert [one.reference for one in transactions(page_size=2)] == ["r-k-3", "r-k-2", "r-k-1"]
+    yield from map(list, (transactions(state="held"), transactions(credited=True), transactions(debited=True)))
+    [found] = transactions(reference="r-k-2")
+    yield list(transactions(batch=found.id // 131_072))
+    for find in (front.points.batches.get, front.points.transactions.get):
+        yield raised(partial(find, 2**40))
 
 
-def test_what_is_not_there_is_refused(points: Points) -> None:
-    finds: tuple[Callable[[int], object], ...] = (points.batches.get, points.transactions.get)
-    for find in finds:
-        with pytest.raises(Refused) as refused:
-            find(2**40)
-        assert (refused.value.status, refused.value.code) == (404, "not_found")
-
-
-def test_a_run_is_sent_in_parts_and_again_without_a_second_payment(front: Front, points: Points) -> None:
-    emails = [front.user, *(address() for _ in range(6))]
-    sent = list(points.send_all(iter(emails), run="2026-03", amount=2, part_size=3))
+def a_run_is_sent_in_parts_and_again_without_a_second_payment(front: Front) -> Iterator[object]:
+    emails = [front.user, *(front.new(str(number)) for number in range(6))]
+    sent = list(front.points.send_all(iter(emails), run="2026-03", amount=2, part_size=3, in_flight=1))
     assert [one.email for one in sent] == emails
-    assert points.organization().balance == 986
-    keys = sorted(batch.idempotency_key or "" for batch in points.batches.list())
+    assert list(front.points.send_all(emails, run="2026-03", amount=2, part_size=3, in_flight=1)) == sent
+    keys = sorted(batch.idempotency_key or "" for batch in front.points.batches.list())
     assert keys == ["2026-03-part-1", "2026-03-part-2", "2026-03-part-3"]
-    assert list(points.send_all(emails, run="2026-03", amount=2, part_size=3)) == sent
-    assert points.organization().balance == 986
+    yield from (sent, front.points.organization())
 
 
-def test_async_points_does_the_same(front: Front) -> None:
-    emails = [address() for _ in range(5)]
-
-    async def run() -> None:
-        async with front.async_points() as points:
-            assert (await points.verify(recipients=emails, amount=1)).validated
-            sent = await points.send(recipients=emails[:1], amount=1)
-            assert [one.email async for one in points.transactions.list()] == [sent.transactions[0].email]
-            all_sent = [one.email async for one in points.send_all(emails, run="async", amount=1, part_size=2)]
-            assert all_sent == emails
-            queued = await points.send(recipients=emails[:1], amount=1, wait_s=0)
-            assert (await points.batches.wait(queued.batch_id)).final
-            assert (await points.organization()).balance == BALANCE - 7
-
-    asyncio.run(run())
+STORIES: tuple[Story, ...] = (
+    verify_tells_whether_the_balance_pays_everybody,
+    a_send_pays_in_order_until_the_balance_ends,
+    a_key_pays_once_and_shows_what_was_issued,
+    what_is_held_is_claimed_once,
+    a_sign_up_of_the_platform_claims_real_points,
+    faults_are_told_by_their_fields_and_pay_nobody,
+    who_may_not_call_or_issue_is_refused,
+    a_reserved_recipient_is_refused_or_silent,
+    who_does_not_wait_gets_a_queued_batch_and_may_wait_for_it,
+    lists_go_over_all_pages_and_are_filtered,
+    a_run_is_sent_in_parts_and_again_without_a_second_payment,
+)
 
 
-def test_what_the_fake_answers_has_just_the_fields_of_the_service(service: Service) -> None:
-    caller = service.organization()
-    for path, method, body in (
-        ("/v1/organization", "GET", None),
-        ("/v1/points/verify", "POST", {"recipients": ["a@example.com"], "amount": 1}),
-        ("/v1/points/send", "POST", {"recipients": ["a@example.com"], "amount": 1}),
-    ):
-        real = service.call(method, path, key=caller.development, json=body).json()
-        headers = {"Authorization": f"Bearer {KEY}"}
-        with httpx.Client(transport=FakePoints(), base_url=URL, headers=headers) as fake:
-            made = fake.request(method, path, json=body).json()
-        assert _shape(made["data"]) == _shape(real["data"])
-        assert set(made["additional_data"]) | {"scheduled"} == set(real["additional_data"]) | {"scheduled"}
-
-
-def _shape(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _shape(each) for name, each in value.items()}
-    return [_shape(each) for each in value] if isinstance(value, list) else None
+@pytest.mark.parametrize("halves", [HALVES, pytest.param(HALVES[::-1], marks=pytest.mark.long)], ids="-".join)
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_the_fake_and_the_service_answer_a_story_alike(service: Service, story: Story, halves: tuple[str, str]) -> None:
+    with ExitStack() as stack:
+        fronts = _fake(halves[0], stack), _served(halves[1], stack, service)
+        fake, served = ([*map(Plain(front.mark), story(front))] for front in fronts)
+        assert fake == served

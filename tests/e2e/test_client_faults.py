@@ -1,28 +1,20 @@
 """Whatever becomes of a call on its way, the client's sends are paid exactly once."""
 
-import asyncio
-import contextlib
 import json
-import os
-import random
-import re
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from functools import partial
-from typing import NamedTuple
 
 import pytest
 
-from points_client import AsyncPoints, Invalid, NoAnswer, Points, Sent
+from points_client import NoAnswer, attempts
+from tests.client_halves import HALVES, points_of
 from tests.e2e.faulty_front import HTML, JSON, FaultyFront, Kind, Request, Wire, answered
-from tests.forks import in_children
 from tests.service.inside import Service
 
-FORKED, CHILDREN = 1_000, 8
-SENDS, CALLERS, SEED = int(os.environ.get("CLIENT_SENDS", "500")), 16, 36
+CALLERS = 16
 Bytes = Callable[[bytes], bytes]
 
 
@@ -61,10 +53,9 @@ def _in_drops(wire: Wire, request: Request, *, start: int) -> None:
     """Send the answer slower than anybody waits, byte by byte from `start` on."""
     whole = wire.passed_on(request)
     wire.send(whole[:start])
-    for place in range(start, min(start + 40, len(whole))):
+    for place in range(start, len(whole)):
         wire.send(whole[place : place + 1])
         time.sleep(0.1)
-    wire.close()
 
 
 def _in_pieces(wire: Wire, request: Request, *, upto: int | None) -> None:
@@ -95,11 +86,6 @@ def _header(whole: bytes, *, line: bytes) -> bytes:
     return head + b"\r\n" + line + end + body
 
 
-def _later(whole: bytes) -> bytes:
-    time.sleep(0.5)
-    return whole
-
-
 def _page(status: int, headers: dict[str, str] | None = None) -> bytes:
     return answered(status, HTML, {"Content-Type": "text/html", **(headers or {})})
 
@@ -114,10 +100,8 @@ _WHOLE = {"additional_data": {"version": "1.0", "batch_id": 1}}
 PASSING: dict[str, Kind] = {
     "closed before": partial(_before, end=Wire.close),
     "reset before": partial(_before, end=Wire.reset),
-    "silent before": partial(_before, end=Wire.hang),
     "closed after": partial(_after, end=Wire.close),
     "reset after": partial(_after, end=Wire.reset),
-    "silent after": partial(_after, end=Wire.hang),
     "reset meanwhile": _while_it_is_done,
     "half a head": partial(_changed, change=partial(_half, of_what="head")),
     "half a body": partial(_changed, change=partial(_half, of_what="body")),
@@ -133,8 +117,6 @@ PASSING: dict[str, Kind] = {
     ),
     "a header without name": partial(_changed, change=partial(_header, line=b": nothing")),
     "a header without end": partial(_changed, change=partial(_header, line=b"X-Long: " + b"x" * 200_000)),
-    "drops of a head": partial(_in_drops, start=3),
-    "drops of a body": partial(_in_drops, start=200),
     "an empty answer": partial(_instead, answer=answered(201, b"", {"Content-Type": JSON})),
     "chunks cut": partial(_in_pieces, upto=150),
     "chunks cut at once": partial(_in_pieces, upto=0),
@@ -147,168 +129,72 @@ PASSING: dict[str, Kind] = {
     "503 of the service": partial(_only, answer=_document(503, {"errors": {"service": ["Away."]}})),
     "429 of the service": partial(_only, answer=_document(429, {"errors": {"rate_limit": ["Slow down."]}})),
 }
+# No answer in time, or not the whole of it.
+SILENT: dict[str, Kind] = {
+    "silent before": partial(_before, end=Wire.hang),
+    "silent after": partial(_after, end=Wire.hang),
+    "drops of a head": partial(_in_drops, start=3),
+    "drops of a body": partial(_in_drops, start=200),
+}
 # Only somebody else answers so: there is no clear answer, and the caller asks again with the key.
 STRANGE: dict[str, Kind] = {
-    **{f"{status} after": partial(_instead, answer=_page(status)) for status in (400, 401, 403, 404, 413, 422, 451)},
-    "200 with HTML": partial(_instead, answer=_page(200)),
-    "201 of somebody": partial(_instead, answer=_document(201, {"id": 1})),
-    "201 of another send": partial(_instead, answer=_document(201, _STRANGE | _WHOLE)),
-    "201 with an array": partial(_instead, answer=_document(201, [])),
-    "204 after": partial(_instead, answer=b"HTTP/1.1 204 Nothing\r\n\r\n"),
-    "520 after": partial(_instead, answer=_page(520)),
-    "an empty page": partial(_instead, answer=answered(200, b"", {"Content-Type": "text/html"})),
-    "no gzip": partial(_changed, change=partial(_header, line=b"Content-Encoding: gzip")),
-    "deep nesting": partial(_instead, answer=answered(201, b"[" * 100_000, {"Content-Type": "text/plain"})),
-    "errors of another form": partial(_instead, answer=_document(403, {"errors": {"code": 500}})),
+    "page after": partial(_instead, answer=_page(403)),
+    "empty answer": partial(_instead, answer=b"HTTP/1.1 204 Nothing\r\n\r\n"),
+    "answer to another send": partial(_instead, answer=_document(201, _STRANGE | _WHOLE)),
+    "encoding": partial(_changed, change=partial(_header, line=b"Content-Encoding: gzip")),
 }
 # Odd, and an answer all the same.
 HARMLESS: dict[str, Kind] = {
     "whole chunks": partial(_in_pieces, upto=None),
     "an early hint": partial(_changed, change=lambda whole: b"HTTP/1.1 103 Hint\r\n\r\n" + whole),
-    "after a while": partial(_changed, change=_later),
     "closed politely": partial(_changed, change=partial(_header, line=b"Connection: close")),
 }
-KINDS = {**PASSING, **{f"strange: {name}": kind for name, kind in STRANGE.items()}, **HARMLESS}
+ANSWERED = {**PASSING, **{f"strange {name}": kind for name, kind in STRANGE.items()}, **HARMLESS}
 
 
-def test_every_send_is_paid_once_through_every_kind_of_fault(service: Service) -> None:
-    assert len(KINDS) >= 62
-    caller = service.organization(10 * SENDS)
-    # Half of the tries are passed on, and each kind comes many times.
-    order: list[str | None] = [name for name in KINDS for _ in range(max(1, SENDS // len(KINDS)))]
-    order += [None] * len(order)
-    random.Random(SEED).shuffle(order)  # noqa: S311  # It is to be repeated, not secret.
-    asked_again: Counter[str] = Counter()
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize(("kinds", "try_s"), [(ANSWERED, 30.0), (SILENT, 1.5)], ids=["answered", "silent"])
+def test_every_send_is_paid_once_whatever_becomes_of_its_first_tries(
+    service: Service, monkeypatch: pytest.MonkeyPatch, kinds: Mapping[str, Kind], try_s: float, half: str, times: int
+) -> None:
+    monkeypatch.setattr(attempts, "TRY_S", try_s)
+    caller = service.organization(10 * len(kinds))
+    faults = {name.replace(" ", "-"): kind for name, kind in kinds.items()}
     with (
-        FaultyFront(service.port, KINDS, order) as front,
-        Points(caller.live, front.url) as points,
+        FaultyFront(service.port, faults, times=times) as front,
+        points_of(half, caller.live, front.url) as points,
         ThreadPoolExecutor(CALLERS) as pool,
     ):
 
-        def send(number: int) -> tuple[int, int]:
-            email, key = f"{number}@cut.example.com", None if number % 2 else f"cut-{number}"
-            while True:
+        def send(key: str) -> int:
+            """Send until it is issued, and return how often there was no answer."""
+            for failed in range(times + 1):
                 try:
-                    sent = points.send(
-                        items=[{"email": email, "reference": f"cut-{number}"}],
-                        amount=3,
-                        idempotency_key=key,
-                        wait_s=4,
-                    )
+                    sent = points.send(recipients=[f"{key}@cut.example.com"], amount=3, idempotency_key=key)
                 except NoAnswer as error:
-                    key = error.key
-                    asked_again[type(error).__name__] += 1
-                    continue
-                if sent.status == "issued":
-                    [transaction] = sent.transactions
-                    assert (transaction.debited, transaction.email) == (True, email)
-                    return sent.batch_id, transaction.id
-                key = sent.idempotency_key
-
-        found = list(pool.map(send, range(SENDS)))
-    assert set(KINDS) <= set(front.seen)
-    assert len(set(found)) == SENDS
-    with Points(caller.live, service.url) as points:
-        paid = Counter(one.reference for one in points.transactions.list(page_size=1000))
-        assert paid == {f"cut-{number}": 1 for number in range(SENDS)}
-        assert points.organization().balance == 7 * SENDS
-        assert len({batch.idempotency_key for batch in points.batches.list(page_size=1000)}) == SENDS
-    print(f"{SENDS} sends, {sum(front.seen.values())} calls, {len(KINDS)} kinds, asked again: {dict(asked_again)}")
-
-
-class Outcome(NamedTuple):
-    """What became of one send: its outcome or its error, after so many seconds, and the balance of 10 then."""
-
-    found: Sent | Exception
-    seconds: float
-    balance: int
-
-
-@pytest.fixture(scope="module")
-def outcomes(service: Service) -> dict[str, Outcome]:
-    """Send once through each kind, several at the same time."""
-
-    def send(name: str) -> Outcome:
-        caller = service.organization(10)
-        with FaultyFront(service.port, KINDS, [name]) as front, Points(caller.live, front.url) as points:
-            began = time.monotonic()
-            try:
-                found: Sent | Exception = points.send(recipients=["ann@example.com"], amount=4, wait_s=6)
-            except Exception as error:  # noqa: BLE001  # It is looked at below.
-                found = error
-            return Outcome(found, time.monotonic() - began, service.balance(caller.live))
-
-    with ThreadPoolExecutor(CALLERS) as pool:
-        return dict(zip(KINDS, pool.map(send, KINDS), strict=True))
-
-
-@pytest.mark.parametrize("name", [*PASSING, *HARMLESS])
-def test_what_passes_is_answered_in_the_same_call(outcomes: dict[str, Outcome], name: str) -> None:
-    found, seconds, balance = outcomes[name]
-    assert isinstance(found, Sent), found
-    assert (found.status, found.amount, found.current_balance, balance) == ("issued", 4, 6, 6)
-    assert seconds < 7, "one clock bounds all tries"
-
-
-@pytest.mark.parametrize("name", STRANGE)
-def test_what_somebody_else_answers_is_no_answer_with_the_key(outcomes: dict[str, Outcome], name: str) -> None:
-    found, _, balance = outcomes[f"strange: {name}"]
-    assert isinstance(found, NoAnswer), found
-    assert found.key is not None
-    assert balance == 6, "it was passed on"
-
-
-def test_an_asynchronous_send_is_answered_or_carries_its_key(service: Service) -> None:
-    caller = service.organization(100)
-
-    async def send(url: str, kind: str) -> None:
-        async with AsyncPoints(caller.live, url) as points:
-            key = re.sub(r"[^!-~]", "-", kind)
-            try:
-                await points.send(recipients=["ann@example.com"], amount=1, idempotency_key=key, wait_s=4)
-            except NoAnswer as error:
-                assert error.key == key  # noqa: PT017  # Not each kind raises.
-            sent = await points.send(recipients=["ann@example.com"], amount=1, idempotency_key=key)
-            assert sent.status == "issued"
-
-    async def send_all() -> None:
-        with contextlib.ExitStack() as stack:
-            fronts = {name: stack.enter_context(FaultyFront(service.port, KINDS, [name])) for name in KINDS}
-            await asyncio.gather(*(send(front.url, name) for name, front in fronts.items()))
-
-    asyncio.run(send_all())
-    assert service.balance(caller.live) == 100 - len(KINDS)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_forked_processes_get_their_own_answers(service: Service) -> None:
-    caller = service.organization(2 * FORKED)
-    with Points(caller.live, service.url) as points:
-        assert points.organization().balance == 2 * FORKED
-
-        def work(child: int) -> None:
-            for number in range(FORKED // CHILDREN):
-                email = f"{child}-{number}@fork.example.com"
-                if number % 5 == 4:
-                    with pytest.raises(Invalid):
-                        points.send(recipients=[email], amount=0)
+                    assert error.key == key  # noqa: PT017  # Not each kind raises.
                 else:
-                    assert [one.email for one in points.send(recipients=[email], amount=2).transactions] == [email]
+                    assert (sent.status, [one.debited for one in sent.transactions]) == ("issued", [True])
+                    assert sent.replayed is (failed > 0), "by an earlier call, not by an earlier try"
+                    return failed
+            raise AssertionError(f"{key} is not issued")
 
-        assert in_children(work, CHILDREN) == [0] * CHILDREN
+        unanswered = dict(zip(faults, pool.map(send, faults), strict=True))
+        assert front.seen == dict.fromkeys(faults, times)
+        assert unanswered == {key: times if key.startswith("strange-") else 0 for key in faults}
         paid = [one.email for one in points.transactions.list(page_size=1000)]
-        assert len(set(paid)) == len(paid) == FORKED * 4 // 5
-        assert points.organization().balance == 2 * FORKED - 2 * len(paid)
+        assert sorted(paid) == sorted(f"{key}@cut.example.com" for key in faults)
+        assert points.organization().balance == 7 * len(kinds)
 
 
-def test_a_run_that_is_broken_off_goes_on_and_pays_nobody_twice(service: Service) -> None:
+@pytest.mark.parametrize("half", HALVES)
+def test_a_run_that_is_broken_off_goes_on_and_pays_nobody_twice(service: Service, half: str) -> None:
     caller = service.organization(10_000)
     emails = [f"{number}@run.example.com" for number in range(40)]
     kinds = ["reset before", "closed after", "half a body", "502 after", "reset meanwhile", "503 of the service"]
-    with (
-        FaultyFront(service.port, KINDS, [*kinds]) as front,
-        Points(caller.live, front.url) as points,
-    ):
+    faults = {f"2026-03-part-{number}": PASSING[kind] for number, kind in enumerate(kinds, start=1)}
+    with FaultyFront(service.port, faults) as front, points_of(half, caller.live, front.url) as points:
         begun = points.send_all(emails, run="2026-03", amount=5, part_size=7)
         for _ in range(10):  # Then the program ends, with parts on their way.
             next(begun)

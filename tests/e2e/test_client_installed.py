@@ -26,7 +26,7 @@ def _needed(name: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make an environment of the wheel and of httpx.
 
     No test may need the network: httpx and what it needs are linked from the environment of the tests, and not fetched.
@@ -60,22 +60,20 @@ def _run(command: list[str], **options: object) -> str:
     return str(done.stdout)
 
 
-def test_the_page_runs_from_its_first_block_to_its_last_where_nothing_else_is_installed(
-    service: Service, python: Path, tmp_path: Path
+@pytest.mark.parametrize("where", ["here", pytest.param("installed", marks=pytest.mark.long)])
+def test_the_page_runs_from_its_first_block_to_its_last(
+    service: Service, request: pytest.FixtureRequest, where: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(AssertionError, match="No module named 'flask'"):
-        _run([str(python), "-c", "import flask"])
+    python = sys.executable if where == "here" else str(request.getfixturevalue("installed"))
     caller = service.organization(sandbox_balance=1_000)
     blocks = _PYTHON.findall((ROOT / "client" / "README.md").read_text(encoding="utf-8"))
     assert len(blocks) >= 8
     page = "\n".join(_TOLD + block if "consumer.catch_up()" in block else block for block in blocks)
-    page = page.replace("http://127.0.0.1:8000", service.url).replace("pts_dev_…", caller.development)
-    assert page.count(_TOLD) == 1
+    page = f"{page}\n{_RECEIVED}"
+    for printed, running in (("http://127.0.0.1:8000", service.url), ("pts_dev_…", caller.development)):
+        page = page.replace(printed, running)
     assert "…" not in page
-    received = _RECEIVED.replace("KEY_OF_THE_PAGE", repr(caller.development)).replace(
-        "URL_OF_THE_PAGE", repr(service.url)
-    )
-    printed = _run([str(python), "-W", "error", "-"], input=f"{page}\n{received}\ndatabase.close()\n", cwd=tmp_path)
+    printed = _run([python, "-W", "error", "-"], input=page, cwd=tmp_path)
     assert re.search(r"^ada@example.com (credited|held)$", printed, re.MULTILINE)
     assert "0 were not paid" in printed
     assert "120 points came back" in printed
@@ -95,7 +93,7 @@ while not list(points.events.list(types=["batch.*"])):
 _RECEIVED = """
 import base64, hashlib, hmac, json, time
 
-live = Points(KEY_OF_THE_PAGE, URL_OF_THE_PAGE)
+live = Points("pts_dev_…", "http://127.0.0.1:8000")
 consumer = Consumer(live, transaction=transaction, load=load, handle=handle, store=store, types=("batch.*",))
 last = list(live.events.list())[-1]
 for change, secret in (({"type": "ping", "data": {}}, b"s" * 24), ({}, b"s" * 24), ({}, b"t" * 24)):
@@ -106,6 +104,7 @@ for change, secret in (({"type": "ping", "data": {}}, b"s" * 24), ({}, b"s" * 24
     headers["webhook-signature"] = "v1," + base64.b64encode(mac).decode()
     print("received", receive(body, headers, "whsec_" + base64.b64encode(b"s" * 24).decode()))
 live.close()
+database.close()
 """
 
 _PROGRAM = """
@@ -134,9 +133,12 @@ print(pay(Points(KEY, URL, transport=FakePoints()), []), pay_later(AsyncPoints(K
 """
 
 
-def test_a_program_of_somebody_else_is_typed_strictly(python: Path, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_a_program_of_somebody_else_is_typed_strictly(installed: Path, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="No module named 'flask'"):
+        _run([str(installed), "-c", "import flask"])
     (tmp_path / "program.py").write_text(_PROGRAM)
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "program.py"]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed), "program.py"]
     printed = _run(mypy, cwd=tmp_path)
     assert 'Revealed type is "int"' in printed
     assert "Success" in printed

@@ -1,30 +1,20 @@
-"""`FakePoints`: a Points Issuing Service in memory, for your own tests.
+"""`FakePoints` is no second service: only what the tests of a caller need, in memory.
 
-It answers verify, sent-before, send, batches, transactions, requests, the organization, its statement and the calls of
-the sandbox as the service does, replays by the idempotency key, knows the reserved recipients, and fails on request. To
-the platform it answers the calls about users, who claim what is held for them, and about organizations and refills.
-**It never guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
+It verifies, sends, replays by the idempotency key, lists batches and transactions, registers users, who claim what is
+held for them, and refuses or is silent as it is told. **It never guesses**: what it does not have raises `NotInFake`.
+For that there is the sandbox of a real service, which `make run` in its repository gives in half a minute.
 """
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
+from threading import RLock
 from typing import Any
 
 import httpx
 
-from points_client.testing import rehearsing
-from points_client.testing.accounts import Refusal
-from points_client.testing.answering import body_of, envelope, idempotency_key_of
-from points_client.testing.books import Books, said
-from points_client.testing.faults import RECIPIENTS_MAX, faults_of, items_of
-from points_client.testing.fields import AMOUNT_MAX, NotInFake
-from points_client.testing.lists import Asked, asked_for
-from points_client.testing.platform import Platform
-from points_client.testing.request_log import RequestLog
-from points_client.testing.sent_before import sent_before
-from points_client.testing.statement import statement
+from points_client.testing.bodies import AMOUNT_MAX, RECIPIENTS_MAX, NotInFake, Refusal, order_of, page_of, person_of
+from points_client.testing.books import Books, reserved_in
 
 __all__ = ["KEY", "LIVE_KEY", "PLATFORM_KEY", "URL", "FakePoints", "NotInFake"]
 
@@ -32,18 +22,20 @@ KEY = "pts_dev_fake"
 LIVE_KEY = "pts_live_fake"
 PLATFORM_KEY = "pts_platform_fake"
 URL = "http://localhost"
+_ONE = re.compile(r"(/v1/(?:platform/)?(batches|transactions|users))/([0-9]{1,18})")
+_SILENT = "Server disconnected without sending a response."
+# What the reserved recipients rehearse before the organization is looked at.
+_AWAY = {"rate_limited": (429, "rate_limited", "rate_limit"), "unavailable": (503, "out_of_reach", "service")}
 
 
 class FakePoints(httpx.MockTransport):
     """A transport for `Points` and `AsyncPoints`: `Points(KEY, URL, transport=FakePoints(balance=1_000))`.
 
-    And for `PlatformPoints` with `PLATFORM_KEY`.
-
     Args:
         balance: points of the organization.
         users: addresses that have an account; the points of all others are held.
-        live: its key is `LIVE_KEY`, and not `KEY`, that of the sandbox: then the users of the platform have the points
-            that are sent to them, and claim what is held.
+        live: its key is `LIVE_KEY`, and not `KEY`, that of the sandbox; and `PlatformPoints` with `PLATFORM_KEY`
+            registers and finds users.
 
     Attributes:
         balance: what is left.
@@ -53,17 +45,19 @@ class FakePoints(httpx.MockTransport):
             `httpx.Response(503)`, or an exception, such as `httpx.ConnectError("away")`. These calls do nothing.
         answers_lost: how many of the next answers are lost, after the calls were done.
         queued: how many of the next answers about a batch still say that it is queued.
+
+    It knows the reserved recipients of the sandbox too. Any other attribute and any other call raise `NotInFake`.
     """
 
     def __init__(self, *, balance: int = 1_000_000, users: Iterable[str] = (), live: bool = False) -> None:
         super().__init__(self._answer)
-        self._key = LIVE_KEY if live else KEY
-        self._books = Books(balance, users, live=live)
-        self._platform = Platform(self._books)
-        self._requests = RequestLog()
+        self._books, self._lock, self._count = Books(balance, users, live=live), RLock(), 0
         self.faults: deque[httpx.Response | Exception] = deque()
         self.answers_lost = 0
         self.queued = 0
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotInFake(f"the attribute {name}")
 
     @property
     def balance(self) -> int:
@@ -71,7 +65,7 @@ class FakePoints(httpx.MockTransport):
 
     @property
     def transactions(self) -> list[dict[str, Any]]:
-        return [one for batch in self._books.batches.values() for one in batch["transactions"] or ()]
+        return self._books.transactions()
 
     @property
     def suspended(self) -> bool:
@@ -82,138 +76,89 @@ class FakePoints(httpx.MockTransport):
         self._books.is_suspended = value
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
-        if self.faults:
-            fault = self.faults.popleft()
-            if isinstance(fault, Exception):
-                raise fault
-            return fault
-        try:
-            answer = self._done(request)
-        except Refusal as refusal:
-            additional = None if refusal.status == 400 else {"code": refusal.code}
-            waits = {"Retry-After": "2"} if refusal.status in (429, 503) else {}
-            answer = envelope(
-                refusal.status, success=False, errors=refusal.errors, additional=additional, headers=waits
-            )
-        self._requests.note(request, answer, is_listed=answer.status_code != 401 and _key_of(request) == self._key)
-        if self.answers_lost:
-            self.answers_lost -= 1
-            raise httpx.ReadError("The answer was lost.", request=request)
-        return answer
+        with self._lock:
+            if self.faults:
+                fault = self.faults.popleft()
+                if isinstance(fault, Exception):
+                    raise fault
+                # Another one, since each can be read once, and the same may stand here several times.
+                return httpx.Response(fault.status_code, headers=fault.headers, content=fault.content)
+            try:
+                answer = self._done(request)
+            except Refusal as refusal:
+                answer = _refused(refusal)
+            self._count += 1
+            answer.headers["X-Request-Id"] = request.headers.get("X-Request-Id", f"fake-{self._count}")
+            if self.answers_lost:
+                self.answers_lost -= 1
+                raise httpx.ReadError("The answer was lost.", request=request)
+            return answer
 
     def _done(self, request: httpx.Request) -> httpx.Response:
-        key, path = _key_of(request), request.url.path
-        if key not in (self._key, PLATFORM_KEY):
+        books, path = self._books, request.url.path
+        self._check_key(request)
+        found = _ONE.fullmatch(path)
+        call = f"{request.method} {f'{found[1]}/#' if found else path}"
+        if (request.url.query and call not in _LISTS) or "Points-Rehearse" in request.headers:
+            raise NotInFake("parameters of this call")
+        if call == "POST /v1/points/verify":
+            data, about = books.verify(order_of(request))
+            return _answered(200, data, **about)
+        if call == "POST /v1/points/send":
+            return self._send(request)
+        if call == "GET /v1/organization":
+            scheduled = {"batches": 0, "amount": 0, "next_at": None}
+            limits = {"recipients": RECIPIENTS_MAX, "amount": AMOUNT_MAX, "body_bytes": 8_388_608}
+            return _answered(200, books.organization(), scheduled=scheduled, limits=limits)
+        if call == ("POST /v1/platform/users" if books.live else "POST /v1/sandbox/users"):
+            return self._register(request)
+        if call in _LISTS:
+            self._look()
+            name = _LISTS[call]
+            return _answered(200, page_of(name, request.url.params, books.rows(name)))
+        if found and f"GET {found[1]}" in _LISTS and request.method == "GET":
+            self._look()
+            return _answered(200, books.find(found[2], int(found[3])))
+        raise NotInFake(f"{request.method} {path}")
+
+    def _check_key(self, request: httpx.Request) -> None:
+        key = str(request.headers.get("Authorization", "")).removeprefix("Bearer ")
+        is_of_platform = request.url.path.startswith("/v1/platform/")
+        if key not in (LIVE_KEY if self._books.live else KEY, PLATFORM_KEY):
             sentence = "A valid API key is required, sent as `Authorization: Bearer <key>`."
             raise Refusal(401, "invalid_key", {"authorization": [sentence]})
-        if (key == PLATFORM_KEY) is not path.startswith("/v1/platform/"):
-            kinds = "a platform key", "a key of an organization"
-            right, wrong = kinds[::-1] if key == PLATFORM_KEY else kinds
-            sentence = f"This call takes {right}, but this is {wrong}."
-            raise Refusal(403, "wrong_key", {"authorization": [sentence]})
-        if key == PLATFORM_KEY:
-            return self._platform.answer(request)
-        if self._books.live and path.startswith("/v1/sandbox/"):
-            raise NotInFake(f"{path} with a live key")
-        calls: dict[tuple[str, str], Callable[[httpx.Request], httpx.Response]] = {
-            ("POST", "/v1/points/verify"): self._verify,
-            ("POST", "/v1/points/sent-before"): self._sent_before,
-            ("POST", "/v1/points/send"): self._send,
-            ("GET", "/v1/organization"): self._organization,
-            ("GET", "/v1/statement"): self._statement,
-            ("POST", "/v1/sandbox/reset"): self._reset,
-            ("POST", "/v1/sandbox/clock"): self._clock,
-            ("POST", "/v1/sandbox/users"): self._register,
-            ("GET", "/v1/batches"): self._list,
-            ("GET", "/v1/transactions"): self._list,
-            ("GET", "/v1/requests"): self._list,
-        }
-        is_one = request.method == "GET" and re.fullmatch(r"/v1/(batches|transactions)/[0-9]{1,18}", path)
-        call = self._one if is_one else calls.get((request.method, path))
-        if call is None:
-            raise NotInFake(f"{request.method} {path}")
-        if "Points-Rehearse" in request.headers:
-            raise NotInFake("the header Points-Rehearse")
-        if request.url.query and call not in (self._list, self._statement):
-            raise NotInFake("parameters of this call")
-        return call(request)
-
-    def _body(self, request: httpx.Request) -> dict[str, Any]:
-        body = body_of(request)
-        if faults := faults_of(body, is_send=request.url.path.endswith("send")):
-            raise Refusal(400, None, faults)
-        if self._books.live and rehearsing.reserved_in([item["email"] for item in items_of(body)]):
-            raise NotInFake("the reserved recipients with a live key")
-        return body
-
-    def _verify(self, request: httpx.Request) -> httpx.Response:
-        data, additional = self._books.verify(self._body(request))
-        return envelope(200, data=data, additional=additional)
-
-    def _sent_before(self, request: httpx.Request) -> httpx.Response:
-        return envelope(200, data=sent_before(self._books, self._body(request), idempotency_key_of(request)))
+        if (key == PLATFORM_KEY) is not is_of_platform:
+            raise Refusal(403, "wrong_key", {"authorization": ["This call takes a key of the other kind."]})
+        if is_of_platform and not self._books.live:
+            raise NotInFake("a platform without live=True")
 
     def _send(self, request: httpx.Request) -> httpx.Response:
-        body, key, prefers = self._body(request), idempotency_key_of(request), request.headers.get("Prefer")
-        if prefers is not None and not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
+        order, prefers = order_of(request), request.headers.get("Prefer", "wait=25")
+        if not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
             raise NotInFake(f"Prefer: {prefers}")
-        reserved = rehearsing.reserved_in([item["email"] for item in items_of(body)])
-        if "rate_limited" in reserved:
-            sentence = "The key makes more calls than it may. Wait for the seconds that Retry-After names."
-            raise Refusal(429, "rate_limited", {"rate_limit": [sentence]})
-        if "unavailable" in reserved:
-            sentence = "The service cannot reach its database. Try again soon."
-            raise Refusal(503, "out_of_reach", {"service": [sentence]})
-        batch, existed = self._books.accept(body, key)
-        about, location = {"batch_id": batch["batch_id"]}, {"Location": f"/v1/batches/{batch['batch_id']}"}
+        key, reserved = request.headers.get("Idempotency-Key"), reserved_in(order)
+        for name in reserved & _AWAY.keys():
+            status, code, field = _AWAY[name]
+            raise Refusal(status, code, {field: ["It is rehearsed. Wait for the seconds that Retry-After names."]})
+        batch, existed = self._books.accept(order, key)
+        about, headers = {"batch_id": batch["batch_id"]}, {"Location": f"/v1/batches/{batch['batch_id']}"}
         if "silent" in reserved and not existed:
-            self._requests.note(request, envelope(202, additional=about), is_listed=True)
-            raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
+            raise httpx.RemoteProtocolError(_SILENT, request=request)
         was_issued = batch["status"] == "issued"
         is_left = not existed and (prefers == "respond-async" or "accepted" in reserved)
         if not was_issued and (self._is_queued() or is_left):
-            data = {**about, "status": "queued"}
-            return envelope(202, data=data, additional=about, headers=location | {"Retry-After": "1"})
+            return _answered(202, {**about, "status": "queued"}, headers | {"Retry-After": "1"}, **about)
         self._books.issue_all()  # In order: those before it too.
-        data = {name: batch[name] for name in ("amount", "current_balance")}
-        data = {"transactions": self._books.as_issued(batch), **data}
         replayed = {"Idempotency-Replayed": "true"} if was_issued else {}
-        return envelope(201, data=data, additional=about, headers=location | replayed)
-
-    def _reset(self, _request: httpx.Request) -> httpx.Response:
-        self._books.reset()
-        return envelope(200, data=self._books.organization())
-
-    def _clock(self, request: httpx.Request) -> httpx.Response:
-        return envelope(200, data=rehearsing.clock(self._books, body_of(request)))
+        return _answered(201, self._books.outcome(batch), headers | replayed, **about)
 
     def _register(self, request: httpx.Request) -> httpx.Response:
-        status, user, claimed = rehearsing.register(self._books, body_of(request))
-        return envelope(status, data=user, additional={"claimed": claimed})
-
-    def _organization(self, _request: httpx.Request) -> httpx.Response:
-        scheduled = {"batches": 0, "amount": 0, "next_at": None}
-        limits = {"recipients": RECIPIENTS_MAX, "amount": AMOUNT_MAX, "body_bytes": 8_388_608}
-        return envelope(200, data=self._books.organization(), additional={"scheduled": scheduled, "limits": limits})
-
-    def _statement(self, request: httpx.Request) -> httpx.Response:
-        self._look()
-        return envelope(200, data=statement(self._books, request.url.params))
-
-    def _one(self, request: httpx.Request) -> httpx.Response:
-        self._look()
-        name, _, number = request.url.path.removeprefix("/v1/").partition("/")
-        return envelope(200, data=self._books.find(name, int(number)))
-
-    def _list(self, request: httpx.Request) -> httpx.Response:
-        self._look()
-        name = request.url.path.removeprefix("/v1/")
-        asked = asked_for(name, request.url.params)
-        if not isinstance(asked, Asked):
-            raise Refusal(400, None, asked)
-        of = self._requests.listed if name == "requests" else partial(self._books.listed, name)
-        rows, more = asked.page_of(of(asked.matches))
-        return envelope(200, data={name: rows, "next_cursor": more})
+        known = ("email", "first_name", "last_name", "external_id")
+        person = person_of(request, known if self._books.live else known[:3])
+        self._books.issue_all()
+        is_new, user, claimed = self._books.register({"external_id": None, **person})
+        headers = {"Location": f"{request.url.path}/{user['id']}"} if is_new and self._books.live else {}
+        return _answered(201 if is_new else 200, self._books.shown(user), headers, claimed=claimed)
 
     def _look(self) -> None:
         """Issue what is queued, as the workers would have done by now."""
@@ -225,7 +170,19 @@ class FakePoints(httpx.MockTransport):
         return was_queued
 
 
-def _key_of(request: httpx.Request) -> str:
-    """Return the key of a call; empty if it has none."""
-    scheme, _, key = str(request.headers.get("Authorization", "")).partition(" ")
-    return key if scheme == "Bearer" else ""
+_LISTS = {"GET /v1/batches": "batches", "GET /v1/transactions": "transactions", "GET /v1/platform/users": "users"}
+
+
+def _answered(
+    status: int, data: dict[str, Any], headers: dict[str, str] | None = None, /, **additional: object
+) -> httpx.Response:
+    about = {"version": "1.0", **additional}
+    document = {"success": True, "data": data, "errors": None, "additional_data": about}
+    return httpx.Response(status, json=document, headers=headers)
+
+
+def _refused(refusal: Refusal) -> httpx.Response:
+    about = None if refusal.code is None else {"code": refusal.code}
+    document = {"success": False, "data": None, "errors": refusal.errors, "additional_data": about}
+    headers = {"Retry-After": "2"} if refusal.status in (429, 503) else None
+    return httpx.Response(refusal.status, json=document, headers=headers)

@@ -1,166 +1,134 @@
-"""The books of `FakePoints`: one organization, its batches and its keys."""
+"""The books of `FakePoints`: one organization, its users and its batches, in memory."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from datetime import UTC, datetime, timedelta
-from threading import RLock
+from datetime import UTC, datetime
 from typing import Any
 
-from points_client.testing.accounts import Accounts, Refusal
-from points_client.testing.faults import items_of
-from points_client.testing.fields import key_of
+from points_client.testing.bodies import Order, Refusal, key_of
 
-SUSPENDED = "The organization is suspended and cannot issue points until it is resumed."
-DISABLED = "The organization is disabled and can neither issue points nor take them back."
-# The reserved recipients are at this domain.
+# The reserved recipients are at this domain, as in the sandbox.
 DOMAIN = "sandbox.points.test"
-_INSUFFICIENT = f"insufficient@{DOMAIN}"
+_MAY_NOT_ISSUE = {
+    "organization_disabled": "The organization is disabled and can neither issue points nor take them back.",
+    "organization_suspended": "The organization is suspended and cannot issue points until it is resumed.",
+}
+_NOTHING = {"transactions": 0, "amount": 0}
 
 
 class Books:
-    """Points of one mode, under one lock. A batch is stored as its JSON, and beside it the body of its send."""
+    """Points of one mode. A batch is stored as its JSON, and beside it the send that made it."""
 
     def __init__(self, balance: int, users: Iterable[str], *, live: bool) -> None:
         self.balance, self.is_suspended, self.live = balance, False, live
-        self.ahead = timedelta()
         self.batches: dict[int, dict[str, Any]] = {}
-        self._bodies: dict[int, Mapping[str, Any]] = {}
-        self._start, self._refilled, self._made_at = balance, balance, said(self.now())
-        self.refills = [(self._made_at, balance)]
-        self.accounts = Accounts(users, self._made_at)
+        self.users: dict[str, dict[str, Any]] = {}  # By the key of their address.
+        self._start, self._made_at = balance, _now()
+        self._orders: dict[int, Order] = {}
         self._issued: dict[int, list[dict[str, Any]]] = {}
-        self.lock = RLock()
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
-
-    def reset(self) -> None:
-        """Put balance and clock back; users and batches stay."""
-        with self.lock:
-            self.issue_all()
-            self.ahead = timedelta()
-            if self.balance != self._start:
-                self.refills.append((said(self.now()), self._start - self.balance))
-                self.balance = self._refilled = self._start
-
-    def claim(self, email: str) -> dict[str, Any]:
-        """Credit what is held for an address to who is paid there, and return what that was."""
-        with self.lock:
-            self.issue_all()
-            user = self.accounts.paid_at(email)
-            held = [one for one in self._rows("transactions") if one["state"] == "held"]
-            claimed = [one for one in held if key_of(one["email"]) == key_of(email)]
-            for one in claimed:
-                one |= {"recipient": user, "credited": True, "allocated": True, "state": "credited"}
-                counts = self.batches[one["id"] // 131_072]["counts"]
-                counts["credited"], counts["held"] = counts["credited"] + 1, counts["held"] - 1
-            return {"transactions": len(claimed), "amount": sum(one["amount"] for one in claimed)}
-
-    def credited_to(self, user_id: int) -> int:
-        """Return the points that a user has."""
-        with self.lock:
-            self.issue_all()
-            credited = (one for one in self._rows("transactions") if one["credited"])
-            return sum(one["amount"] for one in credited if one["recipient"]["id"] == user_id)
-
-    def refill(self, amount: int) -> int:
-        """Put points into the balance, and return it."""
-        with self.lock:
-            self.issue_all()
-            self.refills.append((said(self.now()), amount))
-            self.balance = self._refilled = self.balance + amount
-            return self.balance
-
-    def as_issued(self, batch: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the transactions of a batch as they were when it was issued."""
-        return self._issued[batch["batch_id"]]
+        for email in users:
+            self.register({"email": email.strip(), "first_name": "First", "last_name": "Last", "external_id": None})
 
     def organization(self) -> dict[str, Any]:
         about = {"id": 1, "name": "Fake", "is_disabled": False, "is_suspended": self.is_suspended}
-        return {**about, "balance": self.balance, "last_refill": self._refilled, "created_at": self._made_at}
+        return {**about, "balance": self.balance, "last_refill": self._start, "created_at": self._made_at}
 
-    def verify(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def register(self, person: Mapping[str, Any]) -> tuple[bool, dict[str, Any], dict[str, int]]:
+        """Register a user; return whether it is new, the user, and what was claimed.
+
+        Raises:
+            Refusal: the address or the external id is registered with other values.
+        """
+        email = key_of(person["email"])
+        known = self.users.get(email)
+        if known is not None:
+            _refuse_other(known, person)
+            return False, known, _NOTHING
+        external_id = person.get("external_id")
+        if external_id is not None and any(one["external_id"] == external_id for one in self.users.values()):
+            raise Refusal(409, "user_conflict", {"external_id": ["The external_id is that of another user."]})
+        user = self.users[email] = {"id": len(self.users) + 1, **person, "created_at": _now()}
+        return True, user, self._claim(user)
+
+    def _claim(self, user: Mapping[str, Any]) -> dict[str, int]:
+        held = [one for one in self.transactions() if one["state"] == "held"]
+        claimed = [one for one in held if key_of(one["email"]) == key_of(user["email"])]
+        for one in claimed:
+            one |= {"recipient": _shown(user), "credited": True, "allocated": True, "state": "credited"}
+            counts = self.batches[one["id"] // 131_072]["counts"]
+            counts |= {"credited": counts["credited"] + 1, "held": counts["held"] - 1}
+        return {"transactions": len(claimed), "amount": sum(one["amount"] for one in claimed)}
+
+    def credited_to(self, user_id: int) -> int:
+        """Return the points that a user has."""
+        credited = [one for one in self.transactions() if one["credited"]]
+        return sum(one["amount"] for one in credited if one["recipient"]["id"] == user_id)
+
+    def verify(self, order: Order) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return `data` and `additional_data` of the verify result."""
-        with self.lock:
-            items = items_of(body)
-            code, sentence = _rehearsed(body) or self._suspension() or (None, None)
-            amounts, paid = [item["amount"] for item in items], self._paid(items)
-            is_rehearsed = paid < len(items) and key_of(items[paid]["email"]) == _INSUFFICIENT
-            available = min(self.balance, sum(amounts[:paid])) if is_rehearsed else self.balance
-            if code is None and sum(amounts) > available:
-                code = "insufficient_balance"
-                sentence = f"The issue needs {sum(amounts)} points, but the balance is {available}."
-            about = {"code": code, "required": sum(amounts), "available": available, "affordable_recipients": paid}
-            return {"validated": code is None, "error": sentence}, about
+        code, paid = self._refusal_of(order), self._paid(order)
+        required, available = sum(item["amount"] for item in order.items), self.balance
+        if paid < len(order.items) and key_of(order.items[paid]["email"]) == f"insufficient@{DOMAIN}":
+            available = min(available, sum(item["amount"] for item in order.items[:paid]))
+        sentence = _MAY_NOT_ISSUE.get(code or "")
+        if code is None and required > available:
+            code = "insufficient_balance"
+            sentence = f"The issue needs {required} points, but the balance is {available}."
+        about = {"code": code, "required": required, "available": available, "affordable_recipients": paid}
+        return {"validated": code is None, "error": sentence}, about
 
-    def accept(self, body: Mapping[str, Any], key: str | None) -> tuple[dict[str, Any], bool]:
+    def accept(self, order: Order, key: str | None) -> tuple[dict[str, Any], bool]:
         """Return the batch of a send, and whether its key was known.
 
         Raises:
-            Refusal: the key was used with another body, or the organization is suspended.
+            Refusal: the key was used with another body, or the organization may not issue.
         """
-        with self.lock:
-            _refuse(_rehearsed(body))
-            for batch in self.batches.values():
-                if key is not None and batch["idempotency_key"] == key:
-                    if _meaning(self._bodies[batch["batch_id"]]) != _meaning(body):
-                        sentence = "This Idempotency-Key was used with another body; another call needs a new key."
-                        raise Refusal(422, "idempotency_key_reused", {"idempotency_key": [sentence]})
-                    return batch, True
-            _refuse(self._suspension())
-            batch_id = len(self.batches) + 1
-            about = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None}
-            about["created_at"] = said(self.now())
-            about |= {"idempotency_key": key, "label": body.get("label") or None, "metadata": body.get("metadata")}
-            about |= {"api_key_id": 1, "sender": None, "approval": None, "counts": None}
-            about |= {"send_at": None, "issued_at": None}
-            about |= {"transactions": None, "amount": None, "current_balance": None}
-            self.batches[batch_id], self._bodies[batch_id] = about, body
-            return about, False
-
-    def issue(self, batch: dict[str, Any]) -> None:
-        """Pay a batch in order, unless it is issued, up to the first recipient that the balance cannot pay."""
-        with self.lock:
-            if batch["status"] == "issued":
-                return
-            body = self._bodies[batch["batch_id"]]
-            items, now = items_of(body), said(self.now())
-            paid = self._paid(items)
-            if body.get("atomic") and paid < len(items):
-                paid = 0
-            made = [self._transaction(batch["batch_id"], item, place, paid, now) for place, item in enumerate(items)]
-            credited = sum(one["credited"] for one in made)
-            counts = {"recipients": len(made), "debited": paid, "credited": credited, "held": paid - credited}
-            counts |= {"unpaid": len(made) - paid, "reversed": 0}
-            amount = sum(one["amount"] for one in made if one["debited"])
-            batch |= {"status": "issued", "final": True, "transactions": made, "counts": counts, "issued_at": now}
-            batch |= {"amount": amount, "current_balance": self.balance}
-            self._issued[batch["batch_id"]] = deepcopy(made)
-
-    def sent(self, *, but_key: str | None) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-        """Return the batches without that key, each with what it has paid, or is to pay if it is not issued yet."""
-        with self.lock:
-            others = [one for one in self.batches.values() if but_key is None or one["idempotency_key"] != but_key]
-            rows = ((one, one["transactions"] or items_of(self._bodies[one["batch_id"]])) for one in others)
-            return [(one, [row for row in paid if row.get("debited", True)]) for one, paid in rows]
+        for batch in self.batches.values():
+            if key is not None and batch["idempotency_key"] == key:
+                if not self._orders[batch["batch_id"]].is_like(order):
+                    sentence = "This Idempotency-Key was used with another body; another call needs a new key."
+                    raise Refusal(422, "idempotency_key_reused", {"idempotency_key": [sentence]})
+                return batch, True
+        if (code := self._refusal_of(order)) is not None:
+            raise Refusal(403, code, {"organization": [_MAY_NOT_ISSUE[code]]})
+        batch_id = len(self.batches) + 1
+        batch = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None, "created_at": _now()}
+        batch |= {"idempotency_key": key, "label": order.label, "metadata": order.metadata, "api_key_id": 1}
+        batch |= dict.fromkeys(("sender", "approval", "counts", "send_at", "issued_at"))
+        batch |= dict.fromkeys(("transactions", "amount", "current_balance"))
+        self.batches[batch_id], self._orders[batch_id] = batch, order
+        return batch, False
 
     def issue_all(self) -> None:
         """Issue what is queued, in order."""
-        with self.lock:
-            for batch in self.batches.values():
-                self.issue(batch)
+        for batch in self.batches.values():
+            if batch["status"] == "queued":
+                self._issue(batch, self._orders[batch["batch_id"]])
 
-    def _transaction(self, batch_id: int, item: dict[str, Any], place: int, paid: int, now: str) -> dict[str, Any]:
-        debited = place < paid
-        user = self.accounts.paid_at(item["email"])
+    def _issue(self, batch: dict[str, Any], order: Order) -> None:
+        """Pay a batch in order, up to the first recipient that the balance cannot pay."""
+        now, paid = _now(), self._paid(order)
+        if order.atomic and paid < len(order.items):
+            paid = 0
+        made = []
+        for place, item in enumerate(order.items):
+            self.balance -= item["amount"] if place < paid else 0
+            made.append(self._transaction(batch["batch_id"] * 131_072 + place, item, now, debited=place < paid))
+        credited = sum(one["credited"] for one in made)
+        counts = {"recipients": len(made), "debited": paid, "credited": credited, "held": paid - credited}
+        batch |= {"status": "issued", "final": True, "transactions": made, "issued_at": now}
+        batch |= {"counts": {**counts, "unpaid": len(made) - paid, "reversed": 0}}
+        batch |= {"amount": sum(one["amount"] for one in made[:paid]), "current_balance": self.balance}
+        self._issued[batch["batch_id"]] = deepcopy(made)
+
+    def _transaction(self, number: int, item: dict[str, Any], now: str, *, debited: bool) -> dict[str, Any]:
+        user = self.users.get(key_of(item["email"]))
         credited = debited and user is not None
-        self.balance -= item["amount"] if debited else 0
-        state = ("credited" if credited else "held") if debited else "unpaid"
         return {
-            "id": batch_id * 131_072 + place,
+            "id": number,
             "organization": self.organization(),
-            "recipient": user,
-            **{name: item[name] for name in ("amount", "label", "reference")},
+            "recipient": None if user is None else _shown(user),
+            **item,
             "email": item["email"].strip(),
             "debited": debited,
             "credited": credited,
@@ -168,69 +136,82 @@ class Books:
             "sender": None,
             "reversed": 0,
             "held_until": None,
-            "state": state,
+            "state": "credited" if credited else "held" if debited else "unpaid",
             "sandbox": not self.live,
             "created_at": now,
         }
 
-    def _suspension(self) -> tuple[str, str] | None:
-        return ("organization_suspended", SUSPENDED) if self.is_suspended else None
+    def outcome(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a send answers, however often: the batch as it was issued."""
+        figures = {name: batch[name] for name in ("amount", "current_balance")}
+        return {"transactions": self._issued[batch["batch_id"]], **figures}
 
-    def _paid(self, items: list[dict[str, Any]]) -> int:
-        """Return how many recipients the balance pays, from the first on."""
-        left = self.balance
-        for place, item in enumerate(items):
-            if item["amount"] > left or key_of(item["email"]) == _INSUFFICIENT:
-                return place
-            left -= item["amount"]
-        return len(items)
+    def transactions(self) -> list[dict[str, Any]]:
+        """Return all, oldest first."""
+        return [one for batch in self.batches.values() for one in batch["transactions"] or ()]
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return the rows of a list, newest first."""
+        if name == "users":
+            return [self.shown(user) for user in reversed(self.users.values())]
+        if name == "transactions":
+            return self.transactions()[::-1]
+        return [_without(batch, "transactions") for batch in reversed(self.batches.values())]
+
+    def shown(self, user: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a user as the platform or, with a key of the sandbox, as the organization sees it."""
+        return {**user, "balance": self.credited_to(user["id"])} if self.live else _without(user, "external_id")
 
     def find(self, name: str, number: int) -> dict[str, Any]:
-        """Return a batch or a transaction.
+        """Return a batch, a transaction or a user.
 
         Raises:
             Refusal: there is none.
         """
         noun = name.removesuffix("es" if name == "batches" else "s")
-        id_ = "batch_id" if noun == "batch" else "id"
-        found = next((row for row in self._rows(name) if row[id_] == number), None)
-        if found is None:
-            raise Refusal(404, "not_found", {noun: [f"There is no {noun} {number}."]})
-        return found
+        rows = [*self.batches.values()] if name == "batches" else self.rows(name)
+        for row in rows:
+            if row["batch_id" if name == "batches" else "id"] == number:
+                return row
+        raise Refusal(404, "not_found", {noun: [f"There is no {noun} {number}."]})
 
-    def listed(self, name: str, is_asked_for: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-        """Return the rows of a list that are asked for, newest first."""
-        rows = [row for row in self._rows(name) if is_asked_for(row)]
-        if name == "transactions":
-            return rows
-        return [{field: value for field, value in row.items() if field != "transactions"} for row in rows]
+    def _refusal_of(self, order: Order) -> str | None:
+        """Return why the organization may not issue, as a word: it is so, or the recipients rehearse it."""
+        reserved = reserved_in(order)
+        if "disabled" in reserved:
+            return "organization_disabled"
+        return "organization_suspended" if "suspended" in reserved or self.is_suspended else None
 
-    def _rows(self, name: str) -> list[dict[str, Any]]:
-        with self.lock:
-            newest_first = [self.batches[batch_id] for batch_id in sorted(self.batches, reverse=True)]
-            if name == "batches":
-                return newest_first
-            return [one for batch in newest_first for one in reversed(batch["transactions"] or ())]
-
-
-def _meaning(body: Mapping[str, Any]) -> Any:
-    items = [{**item, "email": key_of(item["email"])} for item in items_of(body)]
-    return items, bool(body.get("atomic")), body.get("metadata") or {}
+    def _paid(self, order: Order) -> int:
+        """Return how many recipients the balance pays, from the first on."""
+        left = self.balance
+        for place, item in enumerate(order.items):
+            left -= item["amount"]
+            if left < 0 or key_of(item["email"]) == f"insufficient@{DOMAIN}":
+                return place
+        return len(order.items)
 
 
-def _rehearsed(body: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return why the organization may not issue, as the recipients rehearse it: a word and a sentence."""
-    keys = {key_of(item["email"]) for item in items_of(body)}
-    if f"disabled@{DOMAIN}" in keys:
-        return "organization_disabled", DISABLED
-    return ("organization_suspended", SUSPENDED) if f"suspended@{DOMAIN}" in keys else None
+def reserved_in(order: Order) -> set[str]:
+    """Return the names of the reserved recipients of a send."""
+    keys = (key_of(item["email"]) for item in order.items)
+    return {key.removesuffix(f"@{DOMAIN}") for key in keys if key.endswith(f"@{DOMAIN}")}
 
 
-def _refuse(state: tuple[str, str] | None) -> None:
-    if state is not None:
-        raise Refusal(403, state[0], {"organization": [state[1]]})
+def _refuse_other(known: Mapping[str, Any], person: Mapping[str, Any]) -> None:
+    for field, names in (("email", ("first_name", "last_name")), ("external_id", ("external_id",))):
+        if any(name in person and known[name] != person[name] for name in names):
+            sentence = f"The email is that of user {known['id']}, who has other values."
+            raise Refusal(409, "user_conflict", {field: [sentence]})
 
 
-def said(moment: datetime) -> str:
-    """Write a time as the service does."""
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+def _shown(user: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: user[name] for name in ("id", "first_name", "last_name")}
+
+
+def _without(row: Mapping[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != field}
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
