@@ -9,6 +9,7 @@ from werkzeug.routing import IntegerConverter
 from app import logs
 from app.api import docs, openapi
 from app.api.answers import envelope
+from app.api.calls import blueprint as declared_calls
 from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.views import (
     approval,
@@ -37,9 +38,6 @@ from app.api.views import (
     statement,
     transactions,
     verify,
-    webhook_actions,
-    webhook_deliveries,
-    webhooks,
 )
 from app.console import add_console, as_page
 from app.errors import OutOfReach, PointsError
@@ -86,13 +84,13 @@ def create_app() -> Flask:
             reversals,
             events,
         ),
-        *(webhooks, webhook_actions, webhook_deliveries),
         *(requests, organization, statement, sandbox),
         *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),
         *(platform_members, platform_actions, platform_events),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
+    app.register_blueprint(declared_calls)
     add_console(app)
     record_requests(app)
     limiter = limit_rate(app)

@@ -16,10 +16,10 @@ from app.api.openapi import (
     sandbox_answers,
     statement_answers,
     verify_answers,
-    webhook_answers,
 )
-from app.api.openapi.answer_values import Additions, Null, says, says_one_of
+from app.api.openapi.answer_values import Additions
 from app.api.openapi.calls import CODES, SUCCESSES
+from app.noun import Null, says, says_one_of
 
 Sentences = Annotated[list[str], Field(min_length=1)]
 
@@ -50,7 +50,7 @@ class Failure(BaseModel):
 
 _FILES = (
     *(answer_values, batch_answers, event_answers, health_answers, organization_answers, platform_answers),
-    *(request_answers, reversal_answers, sandbox_answers, statement_answers, verify_answers, webhook_answers),
+    *(request_answers, reversal_answers, sandbox_answers, statement_answers, verify_answers),
 )
 _MODELS = {name: model for file in _FILES for name, model in vars(file).items()}
 
@@ -58,7 +58,8 @@ _MODELS = {name: model for file in _FILES for name, model in vars(file).items()}
 def _success(answer: dict[str, Any]) -> type[BaseModel]:
     """Return the model of a success. By default, the model of its data has the same name without `Answer`."""
     name: str = answer["model"]
-    data = _MODELS[answer.get("data", name.removesuffix("Answer"))]
+    data = answer.get("data", name.removesuffix("Answer"))
+    data = _MODELS[data] if isinstance(data, str) else data
     beside = _MODELS[answer.get("additional_data", "Additions")]
     payload, additions = (data, says("The payload.")), (beside, says("Additional data."))
     return create_model(name, __base__=Success, __doc__=data.__doc__, data=payload, additional_data=additions)
