@@ -12,6 +12,7 @@ from app.errors import InvalidKey, NotFound
 from app.events import log
 from app.organizations import OrganizationInMode
 from app.postgres.database import row_to
+from app.scope import Scope
 from app.values.ids import require_id
 from app.values.key_bounds import UNBOUNDED, Bounds
 from app.values.keys import new_key
@@ -27,6 +28,10 @@ class Caller:
     organization: OrganizationInMode
     member_id: int | None = None
     bounds: Bounds = UNBOUNDED
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization.id, self.sandbox)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,8 +6,8 @@ from app.cli.answer import Answer
 from app.cli.operator_command import by_operator, operator_command
 from app.cli.tables import Columns
 from app.postgres.database import snapshot, transaction
+from app.webhooks.actions import reencrypt_all
 from app.webhooks.lag import Lag, lags
-from app.webhooks.secrets import reencrypt_all
 
 _COLUMNS: Columns = {
     "ID": "id",

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from math import isfinite
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -153,6 +153,17 @@ class Table:
         faults.add_unknown("field", fields, self.names, whole="body")
         return faults
 
+    def read(self, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+        """Return the value of each field.
+
+        Raises:
+            InvalidRequest: with every fault of the body.
+        """
+        faults = self.new_faults(fields)
+        values = {row.name: row.read(fields, faults, limits) for row in self.rows}
+        faults.raise_if_any()
+        return values
+
     def schema(self, limits: Settings) -> Schema:
         """Describe an object of these fields."""
         schema = {
@@ -163,6 +174,37 @@ class Table:
         }
         required = [row.name for row in self.rows if row.is_required]
         return schema | ({"required": required} if required else {}) | self._more
+
+
+class Changes(Table):
+    """What a body may change of what another makes: at least one of its fields, and what is left out stays.
+
+    `null` says for each field that may be null what null means.
+    """
+
+    def __init__(self, schema_name: str, about: str, new: Table, null: Mapping[str, str]) -> None:
+        rows = [
+            # What is left out stays, so nothing has a default.
+            replace(row, about=f"{str(row.about).removesuffix('.')}; null: {null[row.name]}.", default=...)
+            if row.name in null
+            else replace(row, is_required=False, is_nullable=False, default=...)
+            for row in new.rows
+        ]
+        super().__init__(schema_name, about, *rows, minProperties=1)
+        self._new = new
+
+    def read(self, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+        """Return the value of each field that is sent.
+
+        Raises:
+            InvalidRequest: with every fault of the body.
+        """
+        faults = self.new_faults(fields)
+        values = {row.name: row.read(fields, faults, limits) for row in self._new.rows if row.name in fields}
+        if not values and faults.is_empty:
+            faults.add("body", f"The body must have at least one of {', '.join(self.names)}.")
+        faults.raise_if_any()
+        return values
 
 
 def reference_to(schema_name: str) -> Schema:

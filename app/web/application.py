@@ -9,6 +9,7 @@ from werkzeug.routing import IntegerConverter
 from app import logs
 from app.api import docs, openapi
 from app.api.answers import envelope
+from app.api.calls import blueprint as declared_calls
 from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.views import (
     batch_actions,
@@ -28,7 +29,6 @@ from app.api.views import (
     statement,
     transactions,
     verify,
-    webhooks,
 )
 from app.console import add_console, as_page
 from app.errors import OutOfReach, PointsError
@@ -61,12 +61,13 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(verify, sent_before, send, reverse, batches, batch_actions, transactions, reversals, events, webhooks),
+        *(verify, sent_before, send, reverse, batches, batch_actions, transactions, reversals, events),
         *(requests, organization, statement, sandbox),
         *(platform_users, platform_organizations, platform_actions),
     )
     for endpoint in (*with_key, health, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
+    app.register_blueprint(declared_calls)
     add_console(app)
     record_requests(app)
     limiter = limit_rate(app)

@@ -1,103 +1,85 @@
-"""The actions on a webhook besides changing it. Each takes a webhook whose row is locked; `act` locks it."""
+"""What is done with a webhook: each rule takes a row that is locked. An action is also a call and a button."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
-from app.errors import InvalidRequest
+from app.actions import log as actions
+from app.errors import InvalidRequest, Refused
 from app.events import log
-from app.events.payloads import Event
 from app.events.read import state_of
-from app.postgres.database import transaction
-from app.webhooks.cursors import upcoming
-from app.webhooks.errors import WebhookDisabled, WebhookNotStuck
-from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.webhooks import (
-    AFRESH,
+from app.fields.field import Table
+from app.fields.kinds import Integer
+from app.noun import SQL
+from app.postgres.locks import lock_organization
+from app.scope import Scope
+from app.settings import INT64_MAX
+from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, encrypted, new_secret, reencrypted
+from app.webhooks.webhook import (
     BY_CALLER,
     DISABLED,
-    WebhookRow,
-    change,
-    create,
-    get,
-    remove,
-    replace_secret,
+    WEBHOOKS_MAX,
+    Webhook,
+    WebhookDisabled,
+    WebhookLimit,
+    WebhookNotStuck,
+    upcoming,
+    webhooks,
 )
 
-_Outcome = TypeVar("_Outcome")
+# The values without failures: the webhook is tried at once.
+_AFRESH: Mapping[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None}
+_LAST_SEQUENCE = SQL(
+    "coalesce((SELECT last_sequence FROM event_logs"
+    " WHERE organization_id = :organization_id AND sandbox = :sandbox), 0)"
+)
+_FROM_SEQUENCE = Integer(
+    "from_sequence",
+    "The sequence of the first event to send again.",
+    1,
+    minimum=1,
+    maximum=INT64_MAX,
+    bounds="the sequence of an event, an integer of at least 1",
+    is_required=True,
+)
+REPLAY = Table("Replay", "Where to start again.", _FROM_SEQUENCE)
 
 
-def act(
-    webhook_id: int,
-    action: Callable[[Connection, WebhookRow], _Outcome],
-    *,
-    organization_id: int,
-    sandbox: bool,
-    also: Callable[[Connection], None] | None = None,
-) -> _Outcome:
-    """Do an action on a webhook with its row locked, in a transaction of its own.
-
-    Args:
-        also: called after the action, in the same transaction.
-
-    Raises:
-        NotFound: the organization has no such webhook in this mode.
-        PointsError: the action is not possible; nothing is changed.
-    """
-    with transaction() as connection:
-        # Otherwise two who act at once both see the webhook as it was before the other.
-        webhook = get(connection, webhook_id, organization_id=organization_id, sandbox=sandbox, lock=True)
-        outcome = action(connection, webhook)
-        if also is not None:
-            also(connection)
-    return outcome
-
-
-def make(
-    connection: Connection, columns: Mapping[str, Any], *, organization_id: int, sandbox: bool
-) -> tuple[WebhookRow, str]:
-    """Make a webhook with a new secret, and return both; the secret is stored encrypted.
-
-    Args:
-        columns: its `url`, `types` and `description`, checked.
+def make(connection: Connection, scope: Scope, values: Mapping[str, Any]) -> tuple[Webhook, str]:
+    """Make a webhook that begins after the last event so far; return it, and its secret, which is stored encrypted.
 
     Raises:
         SecretsKeyMissing: the operator has set no key for secrets.
         WebhookLimit: the organization has as many as it may in this mode.
     """
+    # Otherwise two calls could count at the same time, without each other's webhook.
+    lock_organization(connection, scope.organization_id)
+    if webhooks.count(connection, scope) >= WEBHOOKS_MAX:
+        raise WebhookLimit(WEBHOOKS_MAX)
     secret = new_secret()
-    webhook = create(connection, organization_id=organization_id, sandbox=sandbox, secret=encrypted(secret), **columns)
-    return webhook, secret
+    return webhooks.add(connection, scope, **values, secret=encrypted(secret), position=_LAST_SEQUENCE), secret
 
 
-def edit(connection: Connection, webhook: WebhookRow, columns: Mapping[str, Any]) -> WebhookRow:
+def change(connection: Connection, webhook: Webhook, values: Mapping[str, Any]) -> Webhook:
     """Change its URL, types or description. A new URL is tried at once, and starts with no failures."""
-    afresh = AFRESH if columns.get("url", webhook.url) != webhook.url else {}
-    return change(connection, webhook.id, **columns, **afresh)
+    afresh = _AFRESH if values.get("url", webhook.url) != webhook.url else {}
+    return _set(connection, webhook, **values, **afresh)
 
 
-def rotate(connection: Connection, webhook: WebhookRow) -> tuple[WebhookRow, str]:
-    """Give it a new secret, and return both; the old one signs along for 24 hours.
+def _set(connection: Connection, webhook: Webhook, **values: Any) -> Webhook:
+    """Set columns, and end its ownership, so that a worker that delivers cannot undo the change.
 
-    Raises:
-        SecretsKeyMissing: the operator has set no key for secrets.
+    A running attempt is not stopped, and its event may be sent again.
     """
-    secret = new_secret()
-    return replace_secret(connection, webhook.id, secret=encrypted(secret)), secret
+    return webhooks.set(connection, webhook, **values, owned_until=None)
 
 
-def delete(connection: Connection, webhook: WebhookRow) -> None:
-    """Delete it, with its attempts."""
-    remove(connection, webhook.id)
-
-
-def ping(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Write an event `ping` for it.
-
-    Raises:
-        WebhookDisabled: nothing is sent to it.
-    """
+@webhooks.action(
+    "Have a ping sent", done="pinged", refuses=[WebhookDisabled()], offered=lambda webhook: webhook.status != DISABLED
+)
+def ping(connection: Connection, webhook: Webhook) -> Webhook:
+    """Writes an event `ping`, which is sent to this webhook only, in order, even if its types do not include it."""
     if webhook.status == DISABLED:
         raise WebhookDisabled
     data = {"webhook": {"id": webhook.id, "url": webhook.url}}
@@ -105,55 +87,109 @@ def ping(connection: Connection, webhook: WebhookRow) -> WebhookRow:
     return webhook
 
 
-def disable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Disable it and write an event. Disabling it again changes nothing."""
+@webhooks.action(
+    "Change the secret of a webhook",
+    done="rotated its secret",
+    answers="The webhook, with its new secret.",
+    refuses=[SecretsKeyMissing()],
+    offered=lambda _webhook: False,  # The console asks first, and shows the secret.
+)
+def rotate(connection: Connection, webhook: Webhook) -> tuple[Webhook, str]:
+    """The new `secret` is shown only in this answer. For 24 hours the old one signs too: there are two signatures.
+    A second rotation ends the oldest secret at once.
+    """
+    secret, in_a_day = new_secret(), SQL("clock_timestamp() + interval '24 hours'")
+    held = {"previous_secret": SQL("secret"), "previous_secret_until": in_a_day, "secret": encrypted(secret)}
+    return webhooks.set(connection, webhook, **held), secret
+
+
+@webhooks.action(
+    "Disable a webhook",
+    done="disabled",
+    answers="The webhook, disabled now or before.",
+    offered=lambda webhook: webhook.status != DISABLED,
+)
+def disable(connection: Connection, webhook: Webhook) -> Webhook:
+    """Nothing is sent until it is enabled again. Nothing is lost: it keeps its position."""
     if webhook.status == DISABLED:
         return webhook
-    disabled = change(connection, webhook.id, disabled_reason=BY_CALLER, retry_at=None)
+    disabled = _set(connection, webhook, disabled_reason=BY_CALLER, retry_at=None)
     write_disabled(connection, disabled)
     return disabled
 
 
-def write_disabled(connection: Connection, webhook: WebhookRow) -> None:
+def write_disabled(connection: Connection, webhook: Webhook) -> None:
     """Write the event that a webhook is disabled."""
-    told = {"id": webhook.id, "url": webhook.url, "disabled_reason": webhook.disabled_reason}
-    data = {"webhook": told | {"position": webhook.position}}
+    data = {"webhook": {name: getattr(webhook, name) for name in ("id", "url", "disabled_reason", "position")}}
     log.write(connection, log.WEBHOOK_DISABLED, webhook.organization_id, sandbox=webhook.sandbox, data=data)
 
 
-def enable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Enable it: it goes on from its position at once, and its failures are forgotten."""
-    return change(connection, webhook.id, disabled_reason=None, **AFRESH)
+@webhooks.action(
+    "Enable a webhook",
+    done="enabled",
+    answers="The webhook, enabled now or before.",
+    offered=lambda webhook: webhook.status == DISABLED,
+)
+def enable(connection: Connection, webhook: Webhook) -> Webhook:
+    """It goes on from its position at once. A failing webhook is also tried at once."""
+    return _set(connection, webhook, disabled_reason=None, **_AFRESH)
 
 
-def replay(connection: Connection, webhook: WebhookRow, from_sequence: int) -> WebhookRow:
-    """Set it back to an event that it has passed.
-
-    Raises:
-        InvalidRequest: the event is dropped, or not passed yet.
-    """
+@webhooks.action(
+    "Have events sent again",
+    done="replayed",
+    answers="The webhook, moved back.",
+    body=REPLAY,
+    offered=lambda _webhook: False,  # The console asks where to begin.
+)
+def replay(connection: Connection, webhook: Webhook, from_sequence: int) -> Webhook:
+    """Sends all events again from a sequence that it has passed."""
     oldest = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).dropped_to + 1
     if from_sequence < oldest:
         raise InvalidRequest({"from_sequence": [f"The oldest event that is kept has the sequence {oldest}."]})
     if from_sequence > webhook.position + 1:
         sentence = f"The webhook has not passed event {from_sequence} yet: it stands at {webhook.position}."
         raise InvalidRequest({"from_sequence": [sentence]})
-    return change(connection, webhook.id, position=from_sequence - 1, failures=0, retry_at=None)
+    return _set(connection, webhook, position=from_sequence - 1, failures=0, retry_at=None)
 
 
-def skip(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Skip the event whose delivery has failed, and try the next one at once.
+@webhooks.action(
+    "Skip the event that a webhook is stuck at",
+    done="skipped the event that it was stuck at",
+    answers="The webhook, moved on.",
+    refuses=[WebhookNotStuck()],
+    offered=lambda webhook: webhook.failures > 0,
+)
+def skip(connection: Connection, webhook: Webhook) -> Webhook:
+    """It goes on with the next event at once. The skipped event stays in the log."""
+    last_sequence = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).last_sequence
+    position = webhook.position
+    while webhook.failures and position < last_sequence:
+        events, position = upcoming(connection, webhook._replace(position=position), last_sequence=last_sequence)
+        if events:
+            return _set(connection, webhook, position=events[0].sequence, failures=0, retry_at=None)
+    raise WebhookNotStuck
+
+
+def reencrypt_all(connection: Connection) -> int:
+    """Encrypt the secrets of all webhooks again, with the newest key; return how many webhooks there are.
 
     Raises:
-        WebhookNotStuck: no attempt to deliver its next event has failed.
+        SecretsKeyMissing: there is no key.
+        Refused: no key decrypts a secret.
     """
-    if webhook.failures == 0:
-        raise WebhookNotStuck
-    last_sequence = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).last_sequence
-    events: list[Event] = []
-    position = webhook.position
-    while not events and position < last_sequence:
-        events, position = upcoming(connection, webhook._replace(position=position), last_sequence=last_sequence)
-    if not events:
-        raise WebhookNotStuck
-    return change(connection, webhook.id, position=events[0].sequence, failures=0, retry_at=None)
+    rows = connection.execute(_ALL_SECRETS).all()
+    for webhook_id, secret, previous in rows:
+        try:
+            held = {"secret": reencrypted(secret), "previous": previous and reencrypted(previous)}
+        except SecretUnreadable:
+            raise Refused(
+                f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
+            ) from None
+        connection.execute(_STORE_SECRETS, {"id": webhook_id, **held})
+    actions.record(connection, actions.SECRETS_REENCRYPTED, detail=str(len(rows)))
+    return len(rows)
+
+
+_ALL_SECRETS = text("SELECT id, secret, previous_secret FROM webhooks ORDER BY id FOR NO KEY UPDATE")
+_STORE_SECRETS = text("UPDATE webhooks SET secret = :secret, previous_secret = :previous WHERE id = :id")

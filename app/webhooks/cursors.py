@@ -11,16 +11,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.events import log
-from app.events.payloads import Event
-from app.events.read import page
 from app.postgres.database import fetch_all
 from app.webhooks.attempts import DELAY_MAX_S, Delivery
-from app.webhooks.webhooks import COLUMNS, WebhookRow
+from app.webhooks.webhook import Webhook, webhooks
 
-# The most events that are read at a time, and that are looked at if few match.
-_PAGE = 100
-_LOOKED_AT_MAX = 5_000
 # Longer than an attempt and the work between two attempts.
 OWNED_S = 20
 # A receiver whose last attempt took this long is slow.
@@ -80,33 +74,6 @@ _OWN = text(f"""
 """)
 
 
-def upcoming(connection: Connection, webhook: Owned | WebhookRow, *, last_sequence: int) -> tuple[list[Event], int]:
-    """Return some of the next events for a webhook, and the sequence up to which there is no other event for it.
-
-    A ping is only for the webhook that it names, with any types.
-    """
-    up_to = min(webhook.position + _LOOKED_AT_MAX, last_sequence)
-    found = page(
-        connection,
-        webhook.organization_id,
-        sandbox=webhook.sandbox,
-        after=webhook.position,
-        types=log.matching((*webhook.types, log.PING)),
-        limit=_PAGE,
-        up_to=up_to,
-    )
-    if len(found) == _PAGE:
-        up_to = found[-1].sequence
-    return [event for event in found if _is_for(event, webhook)], up_to
-
-
-def _is_for(event: Event, webhook: Owned | WebhookRow) -> bool:
-    if event.type != log.PING:
-        return True
-    target = (event.data or {}).get("webhook")
-    return isinstance(target, dict) and target.get("id") == webhook.id
-
-
 def advance(connection: Connection, owned: Owned, sequence: int, *, delivered: Delivery | None = None) -> Owned | None:
     """Move on to a sequence, own the webhook for longer, and return the new state; None if it is no longer owned.
 
@@ -155,7 +122,7 @@ def _values(owned: Owned, delivery: Delivery) -> dict[str, object]:
     }
 
 
-def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: float) -> WebhookRow | None:
+def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: float) -> Webhook | None:
     """Note a failure and release the webhook until the next attempt; None if it is no longer owned.
 
     410 disables it, and so do five days without a success.
@@ -164,7 +131,7 @@ def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: f
     row = connection.execute(
         _FAIL, parameters | _values(owned, delivery) | {"is_gone": delivery.attempt.status == _STATUS_GONE}
     ).one_or_none()
-    return None if row is None else WebhookRow._make(row)
+    return None if row is None else Webhook._make(row)
 
 
 _STATUS_GONE = 410
@@ -177,7 +144,7 @@ _FAIL = text(f"""
             FROM (SELECT CASE WHEN :is_gone THEN 'gone'
                               WHEN failing_since <= clock_timestamp() - interval '5 days' THEN 'failing'
                          END AS reason) AS decided)
-    WHERE id = :id AND owned_until = :owned_until RETURNING {COLUMNS}
+    WHERE id = :id AND owned_until = :owned_until RETURNING {webhooks.columns}
 """)
 
 

@@ -11,11 +11,10 @@ from app.postgres.database import single_statement, transaction
 from app.webhooks import cursors
 from app.webhooks.actions import write_disabled
 from app.webhooks.attempts import Attempt, Delivery, delay_s
-from app.webhooks.cursors import Owned, upcoming
-from app.webhooks.errors import SecretsKeyMissing
+from app.webhooks.cursors import Owned
 from app.webhooks.posting import Poster
-from app.webhooks.secrets import SecretUnreadable, decrypted
-from app.webhooks.webhooks import DISABLED
+from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, decrypted
+from app.webhooks.webhook import DISABLED, upcoming
 
 # A worker leaves a webhook after this time, so that one with many events does not hold up others.
 TURN_S = 15.0

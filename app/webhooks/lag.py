@@ -5,29 +5,29 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.webhooks.webhooks import DISABLED, ENABLED, FAILING, WebhookRow
+from app.webhooks.webhook import STATUSES, Webhook
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lag:
     """A webhook, how many events it is behind, and the age in seconds of the first such event."""
 
-    webhook: WebhookRow
+    webhook: Webhook
     events: int
     seconds: float
 
 
 def lags(connection: Connection) -> list[Lag]:
     """Return the webhooks of all organizations with their lags, the oldest webhook first."""
-    width = len(WebhookRow._fields)
+    width = len(Webhook._fields)
     return [
-        Lag(webhook=WebhookRow._make(row[:width]), events=row.lag_events, seconds=row.lag_seconds)
+        Lag(webhook=Webhook._make(row[:width]), events=row.lag_events, seconds=row.lag_seconds)
         for row in connection.execute(_LAGS)
     ]
 
 
 # `next` is the first kept event after the position.
-_OWN_COLUMNS = ", ".join(f"w.{name}" for name in WebhookRow._fields)
+_OWN_COLUMNS = ", ".join(f"w.{name}" for name in Webhook._fields)
 _LAGS = text(f"""
     SELECT {_OWN_COLUMNS}, greatest(coalesce(l.last_sequence, 0) - w.position, 0) AS lag_events,
            CAST(greatest(coalesce(extract(epoch FROM clock_timestamp() - next.created_at), 0), 0) AS float)
@@ -54,7 +54,7 @@ class LagOfStatus:
 def lag_by_status(found: Sequence[Lag]) -> dict[str, LagOfStatus]:
     """Sum up lags by the status of the webhooks."""
     by_status: dict[str, LagOfStatus] = {}
-    for status in (ENABLED, FAILING, DISABLED):
+    for status in STATUSES:
         those = [lag for lag in found if lag.webhook.status == status]
         by_status[status] = LagOfStatus(
             webhooks=len(those),

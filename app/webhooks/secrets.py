@@ -7,15 +7,19 @@ import base64
 import secrets
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from sqlalchemy import Connection
 
-from app.actions import log as actions
-from app.errors import Refused
+from app.errors import PointsError
 from app.settings import settings
-from app.webhooks.errors import SecretsKeyMissing
-from app.webhooks.webhooks import all_secrets, store_secrets
 
 _SECRET_BYTES = 32
+
+
+class SecretsKeyMissing(PointsError):
+    """The database is out of reach, or the operator has set no key to encrypt secrets with."""
+
+    status = 503
+    field = "service"
+    says = "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."
 
 
 class SecretUnreadable(Exception):
@@ -68,27 +72,6 @@ def reencrypted(text: str) -> str:
         return _keys().rotate(text).decode()
     except InvalidToken:
         raise SecretUnreadable from None
-
-
-def reencrypt_all(connection: Connection) -> int:
-    """Encrypt the secrets of all webhooks again, with the newest key; return how many webhooks there are.
-
-    Raises:
-        SecretsKeyMissing: there is no key.
-        Refused: no key decrypts a secret.
-    """
-    found = all_secrets(connection)
-    for webhook_id, secret, previous in found:
-        try:
-            store_secrets(
-                connection, webhook_id, secret=reencrypted(secret), previous=previous and reencrypted(previous)
-            )
-        except SecretUnreadable:
-            raise Refused(
-                f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
-            ) from None
-    actions.record(connection, actions.SECRETS_REENCRYPTED, detail=str(len(found)))
-    return len(found)
 
 
 def _keys() -> MultiFernet:

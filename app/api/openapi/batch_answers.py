@@ -4,10 +4,11 @@ from typing import Annotated
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions, Cursor, Id, Points, Time, User, says, says_one_of
+from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions, User
 from app.api.openapi.organization_answers import Organization
 from app.batches.approval import ANSWERED_WITHIN_DAYS
 from app.batches.read import AWAITING_APPROVAL, QUEUED, SCHEDULED, STATES, STATUSES
+from app.noun import Cursor, Id, Points, Time, says, says_one_of
 
 
 class Transaction(BaseModel):

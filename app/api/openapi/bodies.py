@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from app.api.calls import CALLS
 from app.batches import fields as of_send
 from app.batches.approval import REJECTION
 from app.batches.fields import TOTALS
@@ -17,11 +18,10 @@ from app.members.request import NEW_MEMBER
 from app.platform.requests import CHANGED_ORGANIZATION, NEW_KEY, NEW_ORGANIZATION, NEW_REFILL
 from app.reversals import request as of_reverse
 from app.settings import Settings
-from app.webhooks.request import CHANGED_WEBHOOK, NEW_WEBHOOK, REPLAY
 
 _TABLES = (
     *(of_send.ITEM, TOTALS, of_send.RESCHEDULE, REJECTION, EXTEND),
-    *(NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY, CLOCK, NEW_SANDBOX_USER),
+    *(CLOCK, NEW_SANDBOX_USER),
     *(NEW_USER, NEW_USERS, CHANGED_USER, NEW_ORGANIZATION, CHANGED_ORGANIZATION, NEW_REFILL, NEW_KEY, NEW_MEMBER),
 )
 
@@ -52,7 +52,8 @@ _MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxIte
 
 def schemas(limits: Settings) -> dict[str, Schema]:
     """Return the schemas by their names, with the limits of these settings."""
-    named = {"Recipient": RECIPIENT} | {table.schema_name: table.schema(limits) for table in _TABLES}
+    tables = (*_TABLES, *(call.body for call in CALLS if call.body is not None))
+    named = {"Recipient": RECIPIENT} | {table.schema_name: table.schema(limits) for table in tables}
     for table, forms in _FORMS.items():
         named[table.schema_name] = {"description": table.about, "oneOf": list(map(reference_to, forms))}
         choices = [one for _, one, *_ in forms.values()]

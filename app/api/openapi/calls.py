@@ -1,8 +1,13 @@
 """The tables of calls and of refusals, read from `calls.toml` and `refusals.toml`."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from app.api.calls import CALLS as DECLARED
+from app.api.views import webhooks
+from app.errors import NotFound, PointsError
 
 
 def _table(name: str) -> dict[str, Any]:
@@ -12,6 +17,9 @@ def _table(name: str) -> dict[str, Any]:
 # The calls by group and name; `about` describes the group.
 GROUPS = _table("calls.toml")
 ABOUT: str = GROUPS.pop("about")
+assert webhooks, "its calls are declared"
+for _call in DECLARED:
+    GROUPS[_call.group][_call.name] = _call.block
 CALLS = [call for group in GROUPS.values() for call in group.values() if isinstance(call, dict)]
 # The successes that come in the envelope.
 SUCCESSES = [answer for call in CALLS for status, answer in call.items() if status.isdigit() and "model" in answer]
@@ -21,6 +29,32 @@ REFUSALS: dict[str, dict[str, Any]] = {
     for status, refusals in _table("refusals.toml").items()
     for name, refusal in refusals.items()
 }
+
+
+def _named(refusal: PointsError | str) -> str:
+    """Return the name of a refusal. An error, declared as it may be raised, is described by its docstring."""
+    if isinstance(refusal, str):
+        return refusal
+    is_missing = isinstance(refusal, NotFound)
+    name = f"No{refusal.noun.capitalize()}" if is_missing else type(refusal).__name__
+    about = f"The organization has no such {refusal.noun} in this mode." if is_missing else (refusal.__doc__ or "")
+    [(field, sentences)] = refusal.faults.items()
+    REFUSALS[name] = {
+        "status": str(refusal.status),
+        "model": "Failure",
+        "about": about,
+        "codes": [refusal.code, *_USUAL_CODES.get(refusal.status, ())],
+        "examples": {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): {field: sentences[0]}},
+        **({"headers": ["Retry-After"]} if refusal.status == 503 else {}),
+    }
+    return name
+
+
+# What every call may refuse with the same status.
+_USUAL_CODES = {403: ("insufficient_scope", "wrong_key"), 503: ("out_of_reach",)}
+for _call in CALLS:
+    if "refuses" in _call:
+        _call["refuses"] = [_named(refusal) for refusal in _call["refuses"]]
 # Every value of `additional_data.code` on an error.
 CODES = tuple(sorted({code for refusal in REFUSALS.values() for code in refusal.get("codes", ())}))
 

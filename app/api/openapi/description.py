@@ -35,7 +35,7 @@ _SENT = {
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits of these settings."""
-    bodies_of_calls = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.SANDBOX_BODIES
+    bodies_of_calls = examples.BODIES | examples.REVERSE_BODIES | examples.BODIES_OF_DECLARED | examples.SANDBOX_BODIES
     bodies_of_calls |= examples.PLATFORM_BODIES
     named = bodies_of_calls | examples.ANSWERS | calls.FAILURES
     return {

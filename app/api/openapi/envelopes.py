@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi.answer_values import Additions, Null, says, says_one_of
+from app.api.calls import CALLS as DECLARED
+from app.api.openapi.answer_values import Additions
 from app.api.openapi.batch_answers import (
     AcceptedBatch,
     Batch,
@@ -45,7 +46,7 @@ from app.api.openapi.reversal_answers import (
 from app.api.openapi.sandbox_answers import ClaimedAdditions, SandboxTime, SandboxUser
 from app.api.openapi.statement_answers import Statement
 from app.api.openapi.verify_answers import SentBefore, Verdict, VerifyAdditions
-from app.api.openapi.webhook_answers import DeliveryList, NewSecret, Webhook, WebhookList
+from app.noun import Null, says, says_one_of
 
 Sentences = Annotated[list[str], Field(min_length=1)]
 
@@ -90,10 +91,6 @@ _SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
     "TransactionListAnswer": (TransactionList, Additions),
     "TransactionAnswer": (Transaction, Additions),
     "EventListAnswer": (EventList, Additions),
-    "NewSecretAnswer": (NewSecret, Additions),
-    "WebhookListAnswer": (WebhookList, Additions),
-    "WebhookAnswer": (Webhook, Additions),
-    "DeliveryListAnswer": (DeliveryList, Additions),
     "RequestListAnswer": (RequestList, Additions),
     "OwnOrganizationAnswer": (Organization, OrganizationAdditions),
     "StatementAnswer": (Statement, Additions),
@@ -116,6 +113,7 @@ _SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
     "PlatformEventListAnswer": (PlatformEventList, Additions),
     "HealthAnswer": (Health, Additions),
     "ReadinessAnswer": (Readiness, Additions),
+    **{call.answer.model: (call.answer.data, Additions) for call in DECLARED if call.answer.data is not None},
 }
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from app.api.openapi.answer_values import Id, Time, says, says_one_of
 from app.events.log import TYPES
+from app.noun import Id, Time, says, says_one_of
 
 BATCH_IN_EVENT = {
     "batch": {

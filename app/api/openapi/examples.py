@@ -7,20 +7,19 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from app.api.calls import CALLS
 from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.api.openapi.organization_answers import Organization
 from app.api.openapi.platform_answers import Entry, RegisteredUser
 from app.api.openapi.reversal_answers import ReversedTransaction
-from app.api.openapi.webhook_answers import Delivery
 from app.batches.errors import InsufficientBalance
 from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
-_A_DAY_LATER = "2026-02-01T09:00:00.000000Z"
 _USER = {"email": _ADA, "first_name": "Ada", "last_name": "Lovelace", "external_id": "customer-4711"}
 
 BODIES: dict[str, Any] = {
@@ -61,11 +60,7 @@ PLATFORM_BODIES: dict[str, Any] = {
     "new_key": {"name": "Till", "sandbox": True},
     "new_member": {"email": "mary@example.com", "first_name": "Mary", "last_name": "Jackson", "role": "admin"},
 }
-WEBHOOK_BODIES: dict[str, Any] = {
-    "new_webhook": {"url": "https://shop.example.com/points", "types": ["batch.*"], "description": "The shop"},
-    "changed_webhook": {"types": ["*"], "description": None},
-    "from_the_first": {"from_sequence": 1},
-}
+BODIES_OF_DECLARED: dict[str, Any] = {name: body for call in CALLS for name, body in call.sent.items()}
 
 
 def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:
@@ -125,7 +120,6 @@ _NOT_DONE = {"done_at": None, "transactions": None, "amount": None, "current_bal
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
 _APPROVED = example(Approval)
 _LATER = {"send_at": "2026-02-01T09:00:00.000000Z", "final": False, **_NOT_ISSUED}
-_NOT_DELIVERED = {"delivered": False, "status": None, "error": "not_connected"}
 _NO_ADDRESS = {"users.1.email": ["The email must be an e-mail address: it has no @-sign."]}
 _NOT_REGISTERED = {"user": None, "status": "conflict", "errors": _NO_ADDRESS}
 _OF_CREDIT = {"type": "reversal", "amount": -20, "reversal_id": 2, "created_at": "2026-02-01T09:00:00.000000Z"}
@@ -162,12 +156,6 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
     "transaction": (_TO_ADA, {}),
     "extended": (_FOR_LONGER, {}),
-    "webhook_changed": ({"types": ["*"], "description": None}, {}),
-    "webhook_rotated": ({"old_secret_until": _A_DAY_LATER}, {}),
-    "webhook_disabled": ({"status": "disabled", "disabled_reason": "caller"}, {}),
-    "webhook_moved_back": ({"position": 0}, {}),
-    "webhook_moved_on": ({"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"}, {}),
-    "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
     "known_user": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "user_changed": ({"email": "ada@example.org"}, {}),
     "user_erased": (dict.fromkeys(("email", "first_name", "last_name"), "erased-7") | {"external_id": None}, {}),
@@ -176,6 +164,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "organization_suspended": ({"is_suspended": True}, {}),
     "known_in_sandbox": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),
+    **{name: (dict(changes), {}) for call in CALLS for name, changes in call.answer.examples.items()},
 }
 
 ANSWERS: dict[str, Any] = {

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import says, says_one_of
+from app.noun import says, says_one_of
 
 
 class Health(BaseModel):

@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import Additions, Id, Points, Time, says
+from app.api.openapi.answer_values import Additions
+from app.noun import Id, Points, Time, says
 
 
 class Organization(BaseModel):

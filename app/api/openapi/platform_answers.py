@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import Cursor, Id, Null, Points, Time, says, says_one_of
 from app.api.openapi.event_answers import EventId, EventTime, LastSequence
 from app.api.openapi.organization_answers import Organization
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
+from app.noun import Cursor, Id, Null, Points, Time, says, says_one_of
 from app.organizations import APPROVAL_OF
 from app.pages.entry_pages import TYPES
 from app.values.authors import KINDS

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import Cursor, Id, Time, says
+from app.noun import Cursor, Id, Time, says
 
 
 class Request(BaseModel):

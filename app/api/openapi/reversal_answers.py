@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import Additions, Cursor, Id, Points, Time, says, says_one_of
+from app.api.openapi.answer_values import Additions
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
+from app.noun import Cursor, Id, Points, Time, says, says_one_of
 from app.reversals.read import QUEUED, STATUSES
 
 

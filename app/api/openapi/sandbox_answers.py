@@ -2,8 +2,9 @@
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import Additions, Id, Points, Time, says
+from app.api.openapi.answer_values import Additions
 from app.ledger.sandbox import NOW
+from app.noun import Id, Points, Time, says
 
 
 class SandboxTime(BaseModel):

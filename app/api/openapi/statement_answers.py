@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi.answer_values import Points, says
+from app.noun import Points, says
 
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$", json_schema_extra={"format": "date"})]
 _Balance = Annotated[int, Field(json_schema_extra={"format": "int64"})]

@@ -2,9 +2,10 @@
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions, Id, Points, Time, says, says_one_of
+from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions
 from app.batches.errors import InsufficientBalance, KeyLimit
 from app.batches.sent_lately import NAMED_MAX
+from app.noun import Id, Points, Time, says, says_one_of
 
 
 class Verdict(BaseModel):

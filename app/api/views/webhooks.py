@@ -1,142 +1,188 @@
-"""`/v1/webhooks`: make, list, show, change and delete webhooks; what else is done with one; its deliveries."""
+"""`/v1/webhooks`: the webhooks of an organization, what is done with them, and their deliveries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
-from flask import Blueprint, Response
-from sqlalchemy import Connection
+from flask import Response
+from pydantic import create_model
 
 from app.api.answers import envelope
-from app.api.answers.webhooks import delivery_payload, webhook_payload
-from app.api.auth import caller, caller_without_query
+from app.api.calls import Answer, call
 from app.api.listing import page_answer
-from app.api.requests.body import read_json, refuse_fields
 from app.api_keys import Caller
+from app.errors import NotFound
+from app.noun import Action, Cursor, Null, says
 from app.pages import delivery_pages
 from app.postgres.database import transaction
-from app.webhooks import actions, webhooks
-from app.webhooks.request import FROM_SEQUENCE, read_webhook
-from app.webhooks.secrets import require_key
-from app.webhooks.webhooks import WebhookRow
+from app.values.key_bounds import WEBHOOKS
+from app.webhooks import actions
+from app.webhooks.actions import REPLAY
+from app.webhooks.secrets import SecretsKeyMissing, require_key
+from app.webhooks.webhook import WEBHOOKS_MAX, Webhook, WebhookLimit, deliveries, webhooks
 
-blueprint = Blueprint("webhooks", __name__)
+_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  # An example.
+_NewSecret = create_model(
+    "NewSecret",
+    __base__=webhooks.model,
+    __doc__="A webhook with its new secret, which is shown only in this answer.",
+    secret=(str, says("For verifying signatures. It is shown once: store it now.", _SECRET)),
+)
+_WebhookList = create_model(
+    "WebhookList",
+    __doc__="All webhooks, oldest first, on one page.",
+    webhooks=(list[webhooks.model], says("The webhooks.")),  # type: ignore[name-defined]
+    next_cursor=(Null, says("Always null: there is no other page.", None)),
+)
+_DeliveryList = create_model(
+    "DeliveryList",
+    __doc__="A page of attempts, newest first.",
+    deliveries=(list[deliveries.model], says("The attempts of this page.")),  # type: ignore[name-defined]
+    next_cursor=(Cursor, ...),
+)
+# What differs in the examples of the actions.
+_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "rotate": {"old_secret_until": "2026-02-01T09:00:00.000000Z"},
+    "disable": {"status": "disabled", "disabled_reason": "caller"},
+    "replay": {"position": 0},
+    "skip": {"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"},
+}
+_NONE = NotFound("webhook", 1)
+_of_webhooks = partial(call, group="Webhooks", scopes=(WEBHOOKS,))
+_of_one = partial(_of_webhooks, takes=["id of a webhook"])
 
 
-@blueprint.post("/v1/webhooks")
-def create() -> Response:
-    """Answer 201 with the webhook and its secret, shown once. Deliveries begin after the last event so far."""
-    who = caller_without_query()
-    require_key()  # Without it no webhook can be made, whatever the body says.
-    columns = read_json(partial(read_webhook, is_new=True))
+def _payload(outcome: Webhook | tuple[Webhook, str]) -> dict[str, Any]:
+    """Return the body of a webhook, with its secret if that is shown now."""
+    if isinstance(outcome, Webhook):
+        return webhooks.payload(outcome)
+    webhook, secret = outcome
+    return webhooks.payload(webhook) | {"secret": secret}
+
+
+def _act(who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) -> Any:
     with transaction() as connection:
-        webhook, secret = actions.make(connection, columns, organization_id=who.organization.id, sandbox=who.sandbox)
-    response = envelope.success(webhook_payload(webhook, secret=secret), status=201)
+        # Locked: otherwise two who act at once both see the webhook as it was before the other.
+        return rule(connection, webhooks.get(connection, webhook_id, who.scope, lock=True), **values)
+
+
+@_of_webhooks(
+    "POST /v1/webhooks",
+    "Have events sent to a URL",
+    first=require_key,  # Without it no webhook can be made, whatever the body says.
+    body=webhooks.new,
+    sent={"new_webhook": {"url": "https://shop.example.com/points", "types": ["batch.*"], "description": "The shop"}},
+    answer=Answer(
+        status=201,
+        about="The webhook, with its secret.",
+        data=_NewSecret,
+        headers=["Location"],
+        examples={"webhook_made": {}},
+    ),
+    refuses=[WebhookLimit(WEBHOOKS_MAX), SecretsKeyMissing()],
+)
+def create_webhook(who: Caller, **values: Any) -> Response:
+    """Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may have
+    ten webhooks in each mode.
+    """
+    with transaction() as connection:
+        webhook, secret = actions.make(connection, who.scope, values)
+    response = envelope.success(_payload((webhook, secret)), status=201)
     response.headers["Location"] = f"/v1/webhooks/{webhook.id}"
     return response
 
 
-@blueprint.get("/v1/webhooks")
-def list_webhooks() -> Response:
-    """Answer 200 with all webhooks of the organization in the key's mode, oldest first, on one page."""
-    who = caller_without_query()
+@_of_webhooks(
+    "GET /v1/webhooks",
+    "All webhooks",
+    answer=Answer(about="The webhooks.", data=_WebhookList, examples={"webhooks": {}}),
+)
+def list_webhooks(who: Caller) -> dict[str, Any]:
+    """The organization's webhooks in the key's mode, as they are now, oldest first."""
     with transaction() as connection:
-        found = webhooks.find_all(connection, organization_id=who.organization.id, sandbox=who.sandbox)
-    return envelope.success({"webhooks": [webhook_payload(webhook) for webhook in found], "next_cursor": None})
+        rows = webhooks.all(connection, who.scope)
+    return {"webhooks": list(map(webhooks.payload, rows)), "next_cursor": None}
 
 
-@blueprint.get("/v1/webhooks/<int:webhook_id>")
-def show(webhook_id: int) -> Response:
-    """Answer 200 with the webhook; 404 also for a webhook of another organization or mode."""
-    who = caller_without_query()
+@_of_one(
+    "GET /v1/webhooks/{id}",
+    "One webhook, as it is now",
+    answer=Answer(about="The webhook.", data=webhooks.model, examples={"webhook": {}}),
+    refuses=[_NONE],
+)
+def show_webhook(who: Caller, webhook_id: int) -> dict[str, Any]:
+    """Shows its position in the log, and whether it fails."""
     with transaction() as connection:
-        webhook = webhooks.get(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
-    return envelope.success(webhook_payload(webhook))
+        return webhooks.payload(webhooks.get(connection, webhook_id, who.scope))
 
 
-@blueprint.patch("/v1/webhooks/<int:webhook_id>")
-def change(webhook_id: int) -> Response:
-    """Answer 200 with the changed webhook. A new URL is tried at once, and starts with no failures."""
-    who = caller_without_query()
-    columns = read_json(partial(read_webhook, is_new=False))
-    webhook = actions.act(
-        webhook_id,
-        lambda connection, found: actions.edit(connection, found, columns),
-        organization_id=who.organization.id,
-        sandbox=who.sandbox,
+@_of_one(
+    "PATCH /v1/webhooks/{id}",
+    "Change a webhook",
+    body=webhooks.changed,
+    sent={"changed_webhook": {"types": ["*"], "description": None}},
+    answer=Answer(
+        about="The webhook, changed.",
+        data=webhooks.model,
+        examples={"webhook_changed": {"types": ["*"], "description": None}},
+    ),
+    refuses=[_NONE],
+)
+def change_webhook(who: Caller, webhook_id: int, **values: Any) -> dict[str, Any]:
+    """A new URL is tried at once and starts with no failures; the position stays."""
+    return _payload(_act(who, webhook_id, partial(actions.change, values=values)))
+
+
+@_of_one(
+    "DELETE /v1/webhooks/{id}",
+    "Delete a webhook",
+    answer=Answer(status=204, about="It is deleted. There is no body."),
+    refuses=[_NONE],
+)
+def delete_webhook(who: Caller, webhook_id: int) -> None:
+    """Nothing more is sent to it, except an attempt that is under way."""
+    _act(who, webhook_id, webhooks.delete)
+
+
+def _declare(name: str, action: Action) -> None:
+    """Declare the call of an action."""
+    data = _NewSecret if name == "rotate" else webhooks.model
+
+    @_of_one(
+        f"POST /v1/webhooks/{{id}}/{name}",
+        action.summary,
+        name=f"{name}Webhook",
+        about=action.about,
+        body=action.body,
+        sent={"from_the_first": {"from_sequence": 1}} if action.body is REPLAY else None,
+        answer=Answer(about=action.answers, data=data, examples={f"webhook_{name}": _EXAMPLES.get(name, {})}),
+        refuses=[_NONE, *action.refuses],
     )
-    return envelope.success(webhook_payload(webhook))
+    def act(who: Caller, webhook_id: int, **values: Any) -> dict[str, Any]:
+        return _payload(_act(who, webhook_id, action.rule, **values))
 
 
-@blueprint.delete("/v1/webhooks/<int:webhook_id>")
-def delete(webhook_id: int) -> Response:
-    """Answer 204, without a body."""
-    who = caller_without_query()
-    refuse_fields()
-    actions.act(webhook_id, actions.delete, organization_id=who.organization.id, sandbox=who.sandbox)
-    return envelope.nothing()
+for _name, _action in webhooks.actions.items():
+    _declare(_name, _action)
 
 
-_PATH = "/v1/webhooks/<int:webhook_id>"
-
-_Outcome = TypeVar("_Outcome")
-
-
-def _act(who: Caller, webhook_id: int, action: Callable[[Connection, WebhookRow], _Outcome]) -> _Outcome:
-    return actions.act(webhook_id, action, organization_id=who.organization.id, sandbox=who.sandbox)
-
-
-def _answer(webhook_id: int, action: Callable[[Connection, WebhookRow], WebhookRow]) -> Response:
-    who = caller_without_query()
-    refuse_fields()
-    return envelope.success(webhook_payload(_act(who, webhook_id, action)))
-
-
-@blueprint.post(f"{_PATH}/ping")
-def ping(webhook_id: int) -> Response:
-    """Answer 200 with the webhook. A `ping` event is written, and sent to this webhook only, in order."""
-    return _answer(webhook_id, actions.ping)
-
-
-@blueprint.post(f"{_PATH}/disable")
-def disable(webhook_id: int) -> Response:
-    """Answer 200 with the webhook, also if it was disabled before."""
-    return _answer(webhook_id, actions.disable)
-
-
-@blueprint.post(f"{_PATH}/enable")
-def enable(webhook_id: int) -> Response:
-    """Answer 200 with the webhook. Deliveries go on from its position at once."""
-    return _answer(webhook_id, actions.enable)
-
-
-@blueprint.post(f"{_PATH}/skip")
-def skip(webhook_id: int) -> Response:
-    """Answer 200 with the webhook. It skips the event that it is stuck at."""
-    return _answer(webhook_id, actions.skip)
-
-
-@blueprint.post(f"{_PATH}/rotate")
-def rotate(webhook_id: int) -> Response:
-    """Answer 200 with the webhook and its new secret, shown once. The old secret signs too for 24 hours."""
-    who = caller_without_query()
-    refuse_fields()
-    webhook, secret = _act(who, webhook_id, actions.rotate)
-    return envelope.success(webhook_payload(webhook, secret=secret))
-
-
-@blueprint.post(f"{_PATH}/replay")
-def replay(webhook_id: int) -> Response:
-    """Answer 200 with the webhook. It sends events again, from one that it has passed."""
-    who = caller_without_query()
-    sequence = read_json(FROM_SEQUENCE.read_alone)
-    webhook = _act(who, webhook_id, lambda connection, found: actions.replay(connection, found, sequence))
-    return envelope.success(webhook_payload(webhook))
-
-
-@blueprint.get("/v1/webhooks/<int:webhook_id>/deliveries")
-def list_deliveries(webhook_id: int) -> Response:
-    """Answer 200 with a page of the attempts."""
-    who = caller()
-    require = partial(webhooks.get, webhook_id=webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
-    return page_answer("deliveries", who, delivery_pages.page, delivery_payload, require=require, webhook_id=webhook_id)
+@_of_one(
+    "GET /v1/webhooks/{id}/deliveries",
+    "Delivery attempts, page by page",
+    takes=["id of a webhook", "page of deliveries"],
+    has_query=True,
+    answer=Answer(
+        about="A page of the list.",
+        data=_DeliveryList,
+        examples={"deliveries": {}},
+    ),
+    refuses=[_NONE, "BadQuery"],
+)
+def list_deliveries(who: Caller, webhook_id: int) -> Response:
+    """The attempts of the last 30 days, newest first. A page holds up to `limit` of them; `next_cursor` leads to the
+    next page.
+    """
+    require = partial(webhooks.get, row_id=webhook_id, scope=who.scope)
+    return page_answer(
+        "deliveries", who, delivery_pages.page, deliveries.payload, require=require, webhook_id=webhook_id
+    )

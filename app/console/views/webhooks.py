@@ -18,12 +18,13 @@ from app.members.members import ADMIN
 from app.pages import delivery_pages
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.settings import settings
 from app.values.texts import shown
-from app.webhooks import webhooks as rows
 from app.webhooks.actions import make
-from app.webhooks.request import TYPES_MAX, read_webhook
 from app.webhooks.secrets import require_key
+from app.webhooks.webhook import TYPES_MAX
+from app.webhooks.webhook import webhooks as rows
 
 _DELIVERIES_SHOWN = 50
 SHOWN_ONCE = "The secret was shown then. If it was not copied, make a new secret for the webhook."
@@ -39,14 +40,14 @@ def webhooks() -> str:
 @needs(ADMIN)
 def make_webhook() -> str | tuple[str, int]:
     """Make a webhook and show its secret in this answer only."""
-    form, who = WebhookForm(), current_member()
+    form = WebhookForm()
     types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
     fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
         require_key()
-        columns = read_webhook(fields, settings(), is_new=True)
+        values = rows.new.read(fields, settings())
         with change(shown_once=SHOWN_ONCE) as connection:
-            webhook, secret = make(connection, columns, organization_id=who.organization_id, sandbox=is_sandbox())
+            webhook, secret = make(connection, _scope(), values)
             record_action(connection, actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
     except FormUsed:
         raise
@@ -66,24 +67,29 @@ def webhook(webhook_id: int) -> str:
 
 
 def webhook_page(webhook_id: int, form: ReplayForm) -> str:
-    scope = Filters(organization_id=current_member().organization_id, sandbox=is_sandbox(), webhook_id=webhook_id)
+    scope = _scope()
     with transaction() as connection:
-        found = rows.get(connection, webhook_id, organization_id=scope.organization_id, sandbox=scope.sandbox)
+        row = rows.get(connection, webhook_id, scope)
         log = state_of(connection, scope.organization_id, sandbox=scope.sandbox)
     with transaction() as connection:
-        tried = delivery_pages.page(connection, scope, start=None, limit=_DELIVERIES_SHOWN)
+        filters = Filters(**scope._asdict(), webhook_id=webhook_id)
+        attempts = delivery_pages.page(connection, filters, start=None, limit=_DELIVERIES_SHOWN)
     last = log.last_sequence
-    return render_template("console/webhook.html", of=found, form=form, last_sequence=last, deliveries=tried.rows)
+    return render_template("console/webhook.html", of=row, form=form, last_sequence=last, deliveries=attempts.rows)
 
 
 def secret_page(webhook_id: int, secret: str) -> str:
     return render_template("console/webhook_secret.html", webhook_id=webhook_id, secret=secret)
 
 
+def _scope() -> Scope:
+    return Scope(current_member().organization_id, is_sandbox())
+
+
 def _page(form: WebhookForm) -> str:
     with transaction() as connection:
-        found = rows.find_all(connection, organization_id=current_member().organization_id, sandbox=is_sandbox())
-    return render_template("console/webhooks.html", webhooks=found, form=form, patterns=PATTERNS)
+        all_of_mode = rows.all(connection, _scope())
+    return render_template("console/webhooks.html", webhooks=all_of_mode, form=form, patterns=PATTERNS)
 
 
 def _by_type(faults: Faults, types: Sequence[str]) -> Faults:

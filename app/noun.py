@@ -1,0 +1,314 @@
+"""A noun, said once: a row class whose fields say all that is said of them anywhere (decision 32).
+
+A field is `Annotated` with what callers read, by pydantic's `Field` (`says`), and with what is ours, by `Shown`. From
+the class are made, once and at import: the columns of its statements, its payload, its schema, the bodies that make and
+change it. An action is a function with a docstring. What is special stays a function of the noun's module.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from inspect import cleandoc
+from types import NoneType
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from pydantic.fields import FieldInfo
+from sqlalchemy import Connection, text
+
+from app.errors import PointsError
+from app.fields.field import Changes, Table
+from app.fields.field import Field as Written
+from app.postgres.database import row_with_id
+from app.scope import Scope
+from app.values.timestamps import timestamp
+
+R = TypeVar("R", bound=tuple[Any, ...])
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
+Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
+Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
+
+# Always null. Described as an object or null, because some client generators know no type that is only null.
+Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
+
+
+def says(description: str, *example: Any, **more: Any) -> Any:
+    """Return a field with its description and its example. A field that is a model needs no example."""
+    return Field(description=description, examples=list(example) or None, **more)
+
+
+def says_one_of(words: Sequence[str], description: str, *example: Any) -> Any:
+    """Return a field that is one of these words. It is described as any text: a client must not fail at a new word."""
+    known = f"{description} Known: {', '.join(f'`{word}`' for word in words)}; others may come."
+    return says(known, *example, json_schema_extra={"x-extensible-enum": list(words)})
+
+
+Cursor = Annotated[str | None, says("The `cursor` of the next page; null at the end of the list.", None)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """What pydantic has no word for.
+
+    Args:
+        name: for callers, if it is not the attribute's: `old_secret_until`, or `event.id` within an object.
+        before: the attribute that a property stands before.
+        written: how a body sets the field.
+        null: what null means in a body that changes it; if empty, the field cannot be null.
+        heading: in tables for people; if empty, it is in none.
+    """
+
+    name: str = ""
+    before: str = ""
+    written: Written[Any] | None = None
+    null: str = ""
+    heading: str = ""
+
+
+class SQL(str):
+    """An expression of SQL in place of a value."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action:
+    """Something that can be done with one of a noun's rows while it is locked.
+
+    `done` is what the log of actions and the console say then; `offered` tells when a page has a button for it.
+    `refuses` are the errors that the rule may raise, as they are then.
+    """
+
+    rule: Callable[..., Any]
+    summary: str
+    about: str
+    done: str
+    answers: str
+    refuses: Sequence[PointsError]
+    body: Table | None
+    offered: Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A field as its class declares it."""
+
+    attribute: str
+    kind: Any
+    field: FieldInfo
+    shown: Shown
+
+    @property
+    def name(self) -> str:
+        return self.shown.name or self.attribute
+
+    @property
+    def rendered(self) -> str:
+        """The expression of its JSON value, given `row`."""
+        value = f"row.{self.attribute}"
+        if not self._is_moment:
+            return value
+        return f"None if {value} is None else timestamp({value})" if self._may_be_null else f"timestamp({value})"
+
+    @property
+    def described(self) -> tuple[Any, FieldInfo]:
+        """Its type and its description, as pydantic takes them."""
+        if not self._is_moment:
+            return self.kind, self.field
+        return (Time | None if self._may_be_null else Time), self.field
+
+    @property
+    def _is_moment(self) -> bool:
+        return datetime in (self.kind, *get_args(self.kind))
+
+    @property
+    def _may_be_null(self) -> bool:
+        return NoneType in get_args(self.kind)
+
+
+class Noun(Generic[R]):
+    """All that is made of one row class; its docstring describes it to callers.
+
+    Args:
+        called, plural: in paths, sentences and answers; `plural` names the table too, unless `table` does.
+        about_new, about_changed: the bodies that make and change one.
+        parts: of each object within an answer (`event` of `event.id`): the name of its schema, and its description.
+    """
+
+    def __init__(
+        self,
+        row: type[R],
+        called: str,
+        plural: str,
+        *,
+        table: str = "",
+        about_new: str = "",
+        about_changed: str = "",
+        parts: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        self.row, self.called, self.plural, self._table = row, called, plural, table or plural
+        self._fields = _fields_of(row)
+        self.columns = ", ".join(row._fields)  # type: ignore[attr-defined]
+        self.payload: Callable[[R], dict[str, Any]] = _compiled(self._fields)
+        self.model = _model(row, self._fields, parts or {})
+        written = [said for said in self._fields if said.shown.written is not None]
+        self.new = Table(f"New{row.__name__}", about_new, *(said.shown.written for said in written))  # type: ignore[misc]
+        null = {said.shown.written.name: said.shown.null for said in written if said.shown.null}  # type: ignore[union-attr]
+        self.changed = Changes(f"Changed{row.__name__}", about_changed, self.new, null)
+        self.actions: dict[str, Action] = {}
+
+    # Statements.
+
+    def get(self, connection: Connection, row_id: int, scope: Scope, *, lock: bool = False) -> R:
+        """Return a row of the organization and mode; with `lock`, locked until the transaction ends.
+
+        Raises:
+            NotFound: there is none.
+        """
+        statement = f"SELECT {self.columns} FROM {self._table} WHERE id = :id AND {_SCOPE}"
+        found = row_with_id(
+            connection,
+            text(f"{statement} FOR NO KEY UPDATE" if lock else statement),
+            {"id": row_id, **scope._asdict()},
+            self.called,
+        )
+        return self.row(*found)
+
+    def all(self, connection: Connection, scope: Scope) -> list[R]:
+        """Return all rows of an organization and mode, oldest first."""
+        statement = text(f"SELECT {self.columns} FROM {self._table} WHERE {_SCOPE} ORDER BY id")
+        return [self.row(*found) for found in connection.execute(statement, scope._asdict())]
+
+    def count(self, connection: Connection, scope: Scope) -> int:
+        """Return how many rows an organization has in a mode."""
+        statement = text(f"SELECT count(*) FROM {self._table} WHERE {_SCOPE}")
+        return int(connection.execute(statement, scope._asdict()).scalar_one())
+
+    def add(self, connection: Connection, scope: Scope, **values: Any) -> R:
+        """Insert a row; a value that is `SQL` is an expression, which may name the scope's parameters."""
+        given = scope._asdict() | values
+        held = ", ".join(_value(*each) for each in given.items())
+        statement = f"INSERT INTO {self._table} ({', '.join(given)}) VALUES ({held}) RETURNING {self.columns}"
+        return self._written(connection, statement, given)
+
+    def set(self, connection: Connection, row: R, **values: Any) -> R:
+        """Set columns of a row, and return it as it is now."""
+        held = ", ".join(f"{name} = {_value(name, value)}" for name, value in values.items())
+        statement = f"UPDATE {self._table} SET {held} WHERE id = :id RETURNING {self.columns}"
+        return self._written(connection, statement, {"id": row.id, **values})  # type: ignore[attr-defined]
+
+    def delete(self, connection: Connection, row: R) -> None:
+        """Delete a row, with what belongs to it."""
+        connection.execute(text(f"DELETE FROM {self._table} WHERE id = :id"), {"id": row.id})  # type: ignore[attr-defined]
+
+    def _written(self, connection: Connection, statement: str, values: Mapping[str, Any]) -> R:
+        bound = {name: value for name, value in values.items() if not isinstance(value, SQL)}
+        return self.row(*connection.execute(text(statement), bound).one())
+
+    def action(
+        self,
+        summary: str,
+        *,
+        done: str,
+        answers: str = "",
+        refuses: Sequence[PointsError] = (),
+        body: Table | None = None,
+        offered: Callable[[R], bool] = lambda _row: True,
+    ) -> Callable[[Rule], Rule]:
+        """Make a rule an action: a call of the API, a button of the console, a line in the log of actions.
+
+        The rule takes a connection, a row that is locked, and what `body` holds; it returns the row, and a secret if
+        there is one to show. Its docstring is what callers read. `answers` describes the answer.
+        """
+
+        def keep(rule: Rule) -> Rule:
+            name = rule.__name__
+            self.actions[name] = Action(
+                rule=rule,
+                summary=summary,
+                about=" ".join(cleandoc(rule.__doc__ or "").split("\n")),
+                done=done,
+                answers=answers or f"The {self.called}.",
+                refuses=refuses,
+                body=body,
+                offered=offered,
+            )
+            return rule
+
+        return keep
+
+
+_SCOPE = "organization_id = :organization_id AND sandbox = :sandbox"
+
+
+def _value(name: str, value: Any) -> str:
+    return value if isinstance(value, SQL) else f":{name}"
+
+
+def _fields_of(row: type[Any]) -> list[_Said]:
+    """Return the fields of which something is said, each property before the attribute that it names."""
+    properties = {name: part.fget for name, part in vars(row).items() if isinstance(part, property)}
+    computed = [
+        _said(name, get_type_hints(getter, include_extras=True)["return"]) for name, getter in properties.items()
+    ]
+    placed = {said.shown.before: said for said in computed if said is not None}
+    fields: list[_Said] = []
+    for name, hint in get_type_hints(row, include_extras=True).items():
+        said = _said(name, hint)
+        if said is not None:
+            fields += [placed[name], said] if name in placed else [said]
+    return fields
+
+
+def _said(name: str, hint: Any) -> _Said | None:
+    """Return a field; None if nothing is said of it, so it is not shown."""
+    if get_origin(hint) is not Annotated:
+        return None
+    kind, *notes = get_args(hint)
+    shown = next((note for note in notes if isinstance(note, Shown)), Shown())
+    own = [note for note in notes if not isinstance(note, Shown)]
+    described = next((note for note in own if isinstance(note, FieldInfo) and note.description), None)
+    if described is None:
+        return None
+    of_kind = tuple(note for note in own if note is not described)  # As `Id`: how large it may be.
+    return _Said(name, Annotated[(kind, *of_kind)] if of_kind else kind, described, shown)  # type: ignore[arg-type]
+
+
+def _model(row: type[Any], fields: Sequence[_Said], parts: Mapping[str, tuple[str, str]]) -> type[BaseModel]:
+    """Return the model that describes a payload."""
+    own: dict[str, Any] = {}
+    within: dict[str, dict[str, Any]] = {}
+    for said in fields:
+        part, dot, name = said.name.partition(".")
+        if dot:
+            own.setdefault(part, None)  # Its place among the others.
+            within.setdefault(part, {})[name] = said.described
+        else:
+            own[part] = said.described
+    for part, inner in within.items():
+        schema, about = parts[part]
+        own[part] = (create_model(schema, __doc__=about, **inner), says(about))
+    return create_model(row.__name__, __doc__=row.__doc__, **own)
+
+
+def _compiled(fields: Sequence[_Said]) -> Callable[[Any], dict[str, Any]]:
+    """Return the function that makes a payload, compiled from its source: as fast as one written by hand."""
+    tree: dict[str, Any] = {}
+    for said in fields:
+        *path, last = said.name.split(".")
+        node = tree
+        for part in path:
+            node = node.setdefault(part, {})
+        node[last] = said.rendered
+
+    def source(node: Mapping[str, Any]) -> str:
+        held = (f"{name!r}: {source(value) if isinstance(value, dict) else value}" for name, value in node.items())
+        return f"{{{', '.join(held)}}}"
+
+    made: dict[str, Any] = {}
+    exec(f"def payload(row): return {source(tree)}", {"timestamp": timestamp}, made)  # noqa: S102  # nosec B102  # Our own words.
+    payload: Callable[[Any], dict[str, Any]] = made["payload"]
+    return payload
