@@ -16,38 +16,6 @@ from tests.ports import free_port
 from tests.service.inside import Service
 
 
-def test_flags_are_set_and_taken_back(service: Service) -> None:
-    number = str(service.json("organizations", "create", "Hooli")["id"])
-    for command, disabled, suspended in (
-        ("disable", True, False),
-        ("suspend", True, True),
-        ("enable", False, True),
-        ("resume", False, False),
-    ):
-        shown = service.json("organizations", command, number)
-        assert (shown["is_disabled"], shown["is_suspended"]) == (disabled, suspended)
-
-
-def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -> None:
-    number = str(service.json("organizations", "create", "Umbrella")["id"])
-    live = service.json("keys", "create", number)
-    development = service.json("keys", "create", number, "--development")
-    assert live["key"].startswith("pts_live_")
-    assert development["key"].startswith("pts_dev_")
-    [revoked, again] = [service.json("keys", "revoke", str(live["id"])) for _ in range(2)]
-    assert again == revoked
-    minute = f"{revoked['revoked_at'][:16].replace('T', ' ')}Z"
-    sentence = f"Key {live['id']} was revoked already, at {minute}."
-    assert sentence in service.command("keys", "revoke", str(live["id"])).stdout
-    listed = service.command("keys", "list", number, "--json").stdout
-    assert live["key"] not in listed
-    assert development["key"] not in listed
-    assert [(key["id"], key["revoked_at"] is None) for key in json.loads(listed)] == [
-        (live["id"], False),
-        (development["id"], True),
-    ]
-
-
 def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     made = service.command("organizations", "create", "Stark").stdout
     assert "Stark" in made
