@@ -16,18 +16,6 @@ from tests.ports import free_port
 from tests.service.inside import Service
 
 
-def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
-    made = service.command("organizations", "create", "Stark").stdout
-    assert "Stark" in made
-    assert "points keys create" in made
-    assert "The books balance" in service.command("audit").stdout
-    number = str(service.json("organizations", "create", "Pym", "--balance", "1250000")["id"])
-    refilled = service.command("organizations", "refill", number, "1000").stdout
-    assert "Refilled 1,000 points; the live balance is 1,251,000." in refilled
-    assert refilled.count("1,251,000") == 3
-    assert "revision" in service.command("migrate").stdout
-
-
 def test_a_database_that_is_not_up_to_date_is_named_with_the_command_that_helps(service: Service) -> None:
     url = service.json("status")["database_url"]
     with psycopg.connect(url) as connection:

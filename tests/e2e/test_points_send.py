@@ -148,25 +148,11 @@ def test_the_plan_in_a_pipe_is_plain_lines(service: Service, path: Path, caller:
         )
     )
     done = service.run(*_arguments(path, caller, service.url, "--label", "May", "--yes"))
-    shown = dict(line.split("  ", 1) for line in done.stdout.splitlines() if line)
-    assert {name: value.strip() for name, value in shown.items()} | {"Organization": "", "Each line": ""} == {
-        "Organization": "",
-        "Column": "“E-Mail” (1)",
-        "Lines": "9",
-        "Recipients": "9",
-        "First": "u0@example.com, u1@example.com, u2@example.com",
-        "Last": "u6@example.com, u7@example.com, u8@example.com",
-        "Label": "May",
-        "Points each": "10",
-        "In total": "90",
-        "Balance": "1,000",
-        "Left after": "910",
-        "Batches": "1",
-        "Points debited": "90",
-        "Credited": "0",
-        "Held": "9, until an account is registered",
-        "Each line": "",
-    }
+    shown = {name: rest.strip() for name, _, rest in (line.partition("  ") for line in done.stdout.splitlines())}
+    plan = {"Column": "“E-Mail” (1)", "Lines": "9", "Recipients": "9", "Label": "May", "Points each": "10"}
+    plan |= {"First": "u0@example.com, u1@example.com, u2@example.com", "In total": "90", "Left after": "910"}
+    plan |= {"Last": "u6@example.com, u7@example.com, u8@example.com", "Points debited": "90"}
+    assert shown | plan == shown
     assert "\x1b" not in done.stdout
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
 
