@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,13 +143,26 @@ def _narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
+@contextmanager
+def _narrow_alone(narrow: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with whole(_folder(tmp_path_factory, "narrow")):
+        if narrow.pid is None:  # Killed by a test that went wrong.
+            narrow.start()
+        yield narrow
+
+
 @pytest.fixture
 def narrow(_narrow: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Give a test alone a service with settings of its own, whose parts it may stop and kill."""
-    with whole(_folder(tmp_path_factory, "narrow")):
-        if _narrow.pid is None:  # Killed by a test that went wrong.
-            _narrow.start()
-        yield _narrow
+    with _narrow_alone(_narrow, tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def narrow_of_a_file(_narrow: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give it to all tests of a file, alone, which then take it by this name only."""
+    with _narrow_alone(_narrow, tmp_path_factory) as running:
+        yield running
 
 
 def _folder(tmp_path_factory: pytest.TempPathFactory, name: str) -> Path:

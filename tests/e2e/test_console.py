@@ -35,6 +35,8 @@ def test_a_member_made_by_command_chooses_a_password_and_is_removed(service: Ser
         service.command("members", "remove", "Mary@Umbrella.example")
         assert browser.get("/console/live").status_code == 302
     assert service.json("members", "list", *of[:2]) == []
+    for told, member in (("There is no member 999", "999"), ("There is no member x@y.zz", "x@y.zz")):
+        assert told in service.command("members", "remove", member, status=1).stderr
     log = "\n".join(service.output)
     assert "/console/link/<token>" in log
     assert not [word for word in ("umbrella.example", path.rpartition("/")[2], _PASSWORD) if word in log]
