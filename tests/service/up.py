@@ -86,7 +86,7 @@ class Service:
         everything = self.tree()
         assert self.stop() in (0, None), "\n".join(self.output[-50:])
         assert self.output[-1] == "Everything is stopped."
-        assert [one for one in everything if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
+        assert [one for one in everything if _is_alive(one)] == []
 
     @property
     def up(self) -> list[str]:
@@ -137,8 +137,7 @@ class Service:
             return self.process.pid
         with contextlib.suppress(FileNotFoundError, KeyError, psutil.NoSuchProcess):
             found = psutil.Process(json.loads((self.data_dir / "running.json").read_text())["pid"])
-            if found.status() != psutil.STATUS_ZOMBIE:
-                return found.pid
+            return found.pid if _is_alive(found) else None
         return None
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> int | None:
@@ -149,8 +148,9 @@ class Service:
                 self.process.send_signal(number)
             return self.process.wait(STOPPED_IN_S)
         if pid is not None:
-            os.kill(pid, number)
-            until(lambda: self.pid is None, "it has stopped", within_s=STOPPED_IN_S)
+            process = psutil.Process(pid)
+            process.send_signal(number)
+            until(lambda: not _is_alive(process), "it has stopped", within_s=STOPPED_IN_S)
         return None
 
     def close(self) -> None:
@@ -264,3 +264,10 @@ class Service:
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         return self.request(method, path, headers=headers, **request)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """Tell whether a process runs; one that nobody has asked for its status yet does not."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
