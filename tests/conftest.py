@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +25,11 @@ from app.postgres import connections, standby
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
-from tests.contract.postgresql import older_postgresql
+from tests.contract.postgresql import PROGRAMS, older_postgresql
 from tests.deadline import TIMEOUT_S, comes_true
 from tests.service.inside import Service
+from tests.service.run import of_the_run
+from tests.service.shared import shared, whole
 from tests.service.template import copy_to
 from tests.tables import EMPTY
 
@@ -115,10 +119,56 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Run a whole service, one for all tests of this process that break nothing of it."""
-    folder = tmp_path_factory.mktemp("service") / "data"
-    with older_postgresql() as settings, Service(folder, **settings).running() as running:
+    """Run a whole service, one for all tests that break nothing of it, in whichever process they run."""
+    with older_postgresql() as database, shared(_folder(tmp_path_factory, "service"), Service, **database) as running:
         yield running
+
+
+_NARROW = {
+    "POINTS_WAIT_S": "2",
+    "POINTS_KEEP_ALIVE_S": "3",
+    "POINTS_RATE_LIMIT": "300/minute",
+    "POINTS_RECIPIENTS_MAX": "2000",
+    "POINTS_AMOUNT_MAX": str(2**62),
+    "POINTS_ALLOW_REPEATS": "true",
+    "POINTS_BODY_BYTES_MAX": "200000",
+    "POINTS_SANDBOX_BALANCE": "77",
+}
+
+
+@pytest.fixture(scope="session")
+def _narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = _folder(tmp_path_factory, "narrow")
+    with older_postgresql() as database, shared(folder, Service, **_NARROW, **database) as running:
+        yield running
+
+
+@contextmanager
+def _narrow_alone(narrow: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with whole(_folder(tmp_path_factory, "narrow")):
+        if narrow.pid is None:  # Killed by a test that went wrong.
+            narrow.start()
+        yield narrow
+
+
+@pytest.fixture
+def narrow(_narrow: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give a test alone a service with settings of its own, whose parts it may stop and kill."""
+    with _narrow_alone(_narrow, tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def narrow_of_a_file(_narrow: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give it to all tests of a file, alone, which then take it by this name only."""
+    with _narrow_alone(_narrow, tmp_path_factory) as running:
+        yield running
+
+
+def _folder(tmp_path_factory: pytest.TempPathFactory, name: str) -> Path:
+    # A server of another version is this process's own, and so are the services on it.
+    name += os.environ.get("PYTEST_XDIST_WORKER", "") if PROGRAMS else ""
+    return of_the_run(tmp_path_factory.getbasetemp(), name)
 
 
 @pytest.fixture(name="database")

@@ -40,6 +40,12 @@ def until_no_worker_stays(service: Service) -> None:
         until(lambda: not redis.exists("points:staying"), within_s=SEEN_WITHIN_S)
 
 
+@pytest.fixture(scope="module", name="service")
+def _alone(narrow_of_a_file: Service) -> Service:
+    """Return a service that nobody else sends to: a worker that stays takes what others send into the same job."""
+    return narrow_of_a_file
+
+
 @pytest.fixture(scope="module")
 def sent(service: Service) -> tuple[Organization, str, int]:
     """Send a batch of three; return its sender, the mark in its addresses, and its id."""

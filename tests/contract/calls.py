@@ -7,7 +7,6 @@ import contextlib
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,36 +106,39 @@ class Organization:
 
     @cached_property
     def development(self) -> Key:
-        return self.new_key("--development")
+        return self.new_key(sandbox=True)
 
-    def new_key(self, *options: str) -> Key:
-        return Key(self.service, self.service.json("keys", "create", str(self.id), *options)["key"])
+    def new_key(self, **bounds: Any) -> Key:
+        return self.new_key_with_id(**bounds)[0]
 
-    def command(self, verb: str, *more: str) -> None:
-        self.service.command("organizations", verb, str(self.id), *more)
+    def new_key_with_id(self, **bounds: Any) -> tuple[Key, int]:
+        made = self.service.platform("POST", f"organizations/{self.id}/keys", name=None, **bounds)
+        return Key(self.service, made["key"]), made["id"]
+
+    def revoke(self, key_id: int) -> None:
+        self.service.platform("DELETE", f"organizations/{self.id}/keys/{key_id}")
+
+    def change(self, **changes: Any) -> None:
+        self.service.platform("PATCH", f"organizations/{self.id}", **changes)
+
+    def refill(self, amount: int) -> None:
+        self.service.platform("POST", f"organizations/{self.id}/refills", amount=amount)
 
     @contextlib.contextmanager
     def stopped(self, verb: str = "suspend") -> Iterator[None]:
         """Suspend or disable it, until the block ends."""
-        self.command(verb)
+        flag = {"suspend": "is_suspended", "disable": "is_disabled"}[verb]
+        self.change(**{flag: True})
         try:
             yield
         finally:
-            self.command({"suspend": "resume", "disable": "enable"}[verb])
+            self.change(**{flag: False})
 
 
-def organization(service: Service, balance: int, *options: str) -> Organization:
+def organization(service: Service, balance: int = 0, **more: Any) -> Organization:
     """Make an organization with an opening balance."""
-    made = service.json("organizations", "create", "Acme", "--balance", str(balance), *options)
+    made = service.platform("POST", "organizations", name="Acme", balance=balance, **more)
     return Organization(service, made["id"])
-
-
-def organizations(service: Service, *balances: int) -> list[Organization]:
-    """Make several with both keys, at once: each command takes about a second to start."""
-    with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda balance: organization(service, balance), balances))
-        list(pool.map(lambda one: (one.live, one.development), made))
-    return made
 
 
 def flags(transactions: list[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:

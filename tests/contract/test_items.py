@@ -54,7 +54,7 @@ def test_each_item_is_paid_its_own_amount_in_request_order(service: Service) -> 
     ]
     assert [one["organization"]["balance"] for one in data["transactions"]] == [70, 45, 38]
     assert (data["amount"], data["current_balance"], made.live.balance) == (62, 38, 38)
-    assert service.json("users", "show", paid)["balance"] == 30
+    assert service.points_of(paid) == 30
     assert service.register(held)["balance"] == 25
     batch = made.live.batch(answer.json()["additional_data"]["batch_id"])
     assert (batch["label"], batch["amount"]) == ("of all", 62)
@@ -63,7 +63,7 @@ def test_each_item_is_paid_its_own_amount_in_request_order(service: Service) -> 
 
 @pytest.mark.parametrize("mode", ["live", "development"])
 def test_the_first_item_that_the_balance_cannot_pay_ends_the_paying(service: Service, mode: str) -> None:
-    key = getattr(organization(service, 60, "--sandbox-balance", "60"), mode)
+    key = getattr(organization(service, 60, sandbox_balance=60), mode)
     body = {"items": _items(50, 20, 10)}
     answer = key.verify(body)
     assert success(answer)["validated"] is False
@@ -180,7 +180,7 @@ def test_the_same_address_may_come_twice_where_both_have_a_reference(service: Se
     items = [{"email": email, "amount": 3, "reference": "a"}, {"email": email.upper(), "amount": 4, "reference": "b"}]
     data = success(made.live.send({"items": items}), 201)
     assert flags(data["transactions"]) == [PAID, PAID]
-    assert service.json("users", "show", email)["balance"] == 7
+    assert service.points_of(email) == 7
 
 
 def test_a_replay_compares_the_items_by_meaning(service: Service) -> None:
@@ -219,7 +219,7 @@ def test_a_replay_compares_the_items_by_meaning(service: Service) -> None:
 
 
 def test_what_became_of_an_order_is_found_by_its_reference(service: Service) -> None:
-    made, other = organization(service, 100, "--sandbox-balance", "50"), organization(service, 100)
+    made, other = organization(service, 100, sandbox_balance=50), organization(service, 100)
     reference, email = f"order-{uuid.uuid4().hex}", address()
     item = {"email": email, "amount": 2, "reference": reference}
     for amount in (1, 2, 3):
@@ -337,7 +337,7 @@ def test_a_batch_names_the_key_that_sent_it(acme: Organization) -> None:
 
 @pytest.fixture(scope="module")
 def purse(service: Service) -> Organization:
-    return organization(service, 0, "--sandbox-balance", "1000")
+    return organization(service, 0, sandbox_balance=1_000)
 
 
 @given(

@@ -10,20 +10,19 @@ from tests.e2e.raw_http import exchange, first_bytes
 from tests.service.up import Service
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")
-
-
 _POSTED = ("/v1/points/verify", "/v1/points/send", "/v1/sandbox/reset")
 
 
 @pytest.fixture(scope="module")
 def revoked(service: Service, globex: Organization) -> str:
     """Return a key that was good before it was revoked, while the other keys of its organization stay good."""
-    made = service.json("keys", "create", str(globex.id))
-    assert success(service.call("GET", "/v1/organization", key=made["key"]))["id"] == globex.id
-    service.command("keys", "revoke", str(made["id"]))
-    refusal(service.call("GET", "/v1/organization", key=made["key"]), 401, "authorization")
+    key, key_id = globex.new_key_with_id()
+    assert success(key.get("/v1/organization"))["id"] == globex.id
+    for _ in range(2):
+        service.command("keys", "revoke", str(key_id))
+    refusal(key.get("/v1/organization"), 401, "authorization")
     success(globex.live.get("/v1/organization"))
-    return str(made["key"])
+    return key.text
 
 
 @pytest.mark.parametrize("path", [*_READ, *_POSTED])

@@ -37,24 +37,24 @@ def test_disabled_wins_and_another_body_is_said_before_either(globex: Organizati
             refusal(globex.live.send(body | {"amount": 2}, Idempotency_Key=key), 422, "idempotency_key")
 
 
-def test_a_batch_not_issued_before_a_suspension_is_refused_and_frees_its_key(service: Service) -> None:
-    made = organization(service, 100)
+def test_a_batch_not_issued_before_a_suspension_is_refused_and_frees_its_key(narrow: Service) -> None:
+    made = organization(narrow, 100)
     caller, body = made.live, {"recipient": address(), "amount": 10}
     with ThreadPoolExecutor() as pool:
-        with service.paused("worker"):
+        with narrow.paused("worker"):
             batch_id = caller.queue(body, Idempotency_Key="before")
             waiting = pool.submit(caller.send, body)
-            until(lambda: len(caller.listed("batches")) == 2)
-            made.command("suspend")
+            until(lambda: len(caller.listed("batches")) == 2, every_s=0.25)
+            made.change(is_suspended=True)
         refusal(waiting.result(), 403, "organization")
-    until(lambda: caller.batch(batch_id)["status"] != "queued")
+    until(lambda: caller.batch(batch_id)["status"] != "queued", every_s=0.25)
     batch = caller.batch(batch_id)
     assert (batch["status"], batch["issued_at"], batch["transactions"]) == ("refused", None, None)
     assert (batch["refusal"], batch["final"], batch["counts"]) == ("organization_suspended", True, None)
     assert batch_id in [one["batch_id"] for one in caller.listed("batches", status="refused")]
     assert caller.listed("transactions") == []
     assert caller.balance == 100
-    made.command("resume")
+    made.change(is_suspended=False)
     answer = caller.send(body, Idempotency_Key="before")
     success(answer, 201)
     assert "Idempotency-Replayed" not in answer.headers

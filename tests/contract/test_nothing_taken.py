@@ -22,17 +22,17 @@ def test_a_batch_that_was_cancelled_has_nothing_to_take_back(acme: Organization)
     assert not acme.live.listed("reversals", idempotency_key=f"cancelled-{batch_id}"), "the key is not used up"
 
 
-def test_a_reversal_that_waits_for_a_batch_that_is_cancelled_is_refused(service: Service, acme: Organization) -> None:
-    end = acme.live.get("/v1/organization").json()["data"]["balance"]
-    with service.paused("worker"):
+def test_a_reversal_that_waits_for_a_batch_that_is_cancelled_is_refused(narrow: Service) -> None:
+    acme = organization(narrow, 100)
+    with narrow.paused("worker"):
         batch_id = acme.live.queue({"recipient": address(), "amount": 10})
         answer = reverse(acme.live, {"batch": batch_id}, Prefer="respond-async")
         location = answer.headers["Location"]
         success(acme.live.call("POST", f"/v1/batches/{batch_id}/cancel"))
-    until(lambda: acme.live.get(location).json()["data"]["final"], what="the reversal is over")
+    until(lambda: acme.live.get(location).json()["data"]["final"], what="the reversal is over", every_s=0.25)
     over = success(acme.live.get(location))
     assert (over["status"], over["refusal"], over["amount"]) == ("refused", "batch_not_issued", None)
-    assert acme.live.balance == end
+    assert acme.live.balance == 100
 
 
 def test_more_than_64_bits_for_one_user_are_claimed_told_and_never_come_back_at_once(narrow: Service) -> None:
@@ -43,14 +43,14 @@ def test_more_than_64_bits_for_one_user_are_claimed_told_and_never_come_back_at_
             {"email": paid, "amount": amount, "reference": f"{reference}-{amount}"} for amount in (2**62, 2**62 - 1)
         ]
         ids += send(acme.live, {"items": items})[1]
-        acme.command("refill", str(most))
+        acme.refill(most)
     asked = {"transactions": ids}
     assert (would_take(acme.live, asked)["validated"], would_take(acme.live, asked)["recoverable"]) == (False, 0)
     with acme.stopped("disable"):
         found = would_take(acme.live, asked)
         assert (found["validated"], found["recoverable"], found["held"]) == (False, 0, 6)
     assert narrow.register(paid)["balance"] == 3 * most
-    until(lambda: _told(acme, "transaction.claimed"), what="the claim is told")
+    until(lambda: _told(acme, "transaction.claimed"), what="the claim is told", every_s=0.25)
     [claim] = _told(acme, "transaction.claimed")
     assert (claim["count"], claim["amount"], claim["transactions"]) == (6, most, ids)
     refusal(reverse(acme.live, asked), 409, "organization")

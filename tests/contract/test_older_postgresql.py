@@ -14,6 +14,7 @@ _FOLDER = Path(__file__).parent
 _FILES = [str(_FOLDER / f"test_{name}.py") for name in ("verify", "send", "books", "held", "retries", "may_not_issue")]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.skipif("TEST_POSTGRESQL" in os.environ, reason="this whole run is on another PostgreSQL already")
 @pytest.mark.parametrize("version", [15, 16, 17])

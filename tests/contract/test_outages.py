@@ -20,7 +20,7 @@ _SWEPT_AT = "points:swept_at"
 Body = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def made(narrow: Service) -> Organization:
     return organization(narrow, 10**9)
 
@@ -47,7 +47,7 @@ def test_while_redis_is_silent_sends_are_accepted_and_everything_else_goes_on(ma
     with ThreadPoolExecutor() as pool, service.paused("redis"):
         sent = [pool.submit(key.send, body) for body in bodies]
         read = [pool.submit(service.call, "GET", path) for path in ("/healthz", "/metrics")]
-        made.command("refill", "1")
+        made.refill(1)
         assert success(key.verify(bodies[0]))["validated"] is True
         assert [one.result().status_code for one in read] == [200, 200]
         answers = [one.result() for one in sent]

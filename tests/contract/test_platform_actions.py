@@ -3,7 +3,7 @@
 import getpass
 from typing import Any
 
-from tests.contract.calls import TIMESTAMP, Key, address, refusal, success
+from tests.contract.calls import TIMESTAMP, address, organization, refusal, success
 from tests.contract.platform import platform
 from tests.service.up import Service
 
@@ -66,5 +66,4 @@ def test_every_fault_of_the_query_is_named_and_the_scope_is_needed(service: Serv
         refusal(ours.get(_ACTIONS, limit=1, by="member", cursor=other), 400, "cursor")
     answer = platform(service, "organizations:write", "users:read", "users:write").get(_ACTIONS)
     assert "organizations:read" in refusal(answer, 403, "authorization")["authorization"][0]
-    key = Key(service, service.json("keys", "create", str(service.json("organizations", "list")[0]["id"]))["key"])
-    refusal(key.get(_ACTIONS), 403, "authorization")
+    refusal(organization(service).live.get(_ACTIONS), 403, "authorization")

@@ -56,7 +56,6 @@ def test_an_erased_user_is_known_nowhere_and_what_was_issued_stays(
     answer = ours.change(user["id"], first_name="Mary")
     refusal(answer, 409, "user")
     assert answer.json()["additional_data"]["code"] == "user_erased"
-    service.command("audit")
 
     # The command is the same.
     left = service.json("users", "erase", str(new["id"]))

@@ -48,7 +48,7 @@ def test_a_platform_key_is_shown_once_and_listed_by_its_beginning(service: Servi
 def test_a_revoked_or_unknown_platform_key_is_401_in_the_words_of_every_other(
     service: Service, acme: Organization
 ) -> None:
-    key = platform(service)
+    key = platform(service, name="Revoked")
     success(key.get(_USERS))
     first = service.json("platform-keys", "revoke", str(key.id))
     assert service.json("platform-keys", "revoke", str(key.id)) == first
@@ -101,7 +101,7 @@ def test_a_missing_scope_is_403_and_named_before_any_fault(service: Service) -> 
 
 
 def test_a_platform_key_has_its_rate_limit_and_an_answer_its_id(narrow: Service) -> None:
-    one, other = platform(narrow), platform(narrow)
+    one, other = platform(narrow, name="One"), platform(narrow, name="Other")
     first = one.call("GET", _USERS, headers={"X-Request-Id": "the-caller-s-own"})
     assert first.headers["X-Request-Id"] == "the-caller-s-own"
     left = [int(key.get(_USERS).headers["RateLimit"].rpartition("=")[2]) for key in (one, one, other)]

@@ -116,7 +116,7 @@ def test_every_fault_is_named_and_makes_no_key(ours: Platform, shop: int) -> Non
 def test_a_foreign_or_missing_key_or_organization_is_not_found(
     service: Service, acme: Organization, ours: Platform, shop: int
 ) -> None:
-    theirs = service.json("keys", "create", str(acme.id))
+    theirs = _make(ours, acme.id)
     for organization_id, key_id, field in (
         *((shop, theirs["id"], "key"), (shop, "9" * 400, "key"), (0, 0, "key")),
         ("9" * 400, theirs["id"], "organization"),
@@ -148,6 +148,7 @@ def test_each_call_needs_its_scope_and_no_key_of_an_organization(
         assert answer.json()["additional_data"]["code"] == code
 
 
+@pytest.mark.long
 def test_the_names_of_both_kinds_of_keys_have_one_rule(service: Service, shop: int) -> None:
     for command in (["keys", "create", str(shop), "--name"], ["platform-keys", "create"]):
         assert service.json(*command, "x" * 100)["name"] == "x" * 100

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.calls import ORGANIZATION, TIMESTAMP, Key, address, refusal, success
+from tests.contract.calls import ORGANIZATION, TIMESTAMP, Organization, address, refusal, success
 from tests.contract.platform import Platform, platform
 from tests.deadline import until
 from tests.service.up import Service
@@ -49,9 +49,12 @@ def test_an_organization_is_made_found_and_the_same_as_by_the_commands(service: 
     assert success(ours.get(f"{_ORGANIZATIONS}/{made['id']}")) == made
     plain = _make(ours)
     assert (plain["balance"], plain["sandbox_balance"], plain["held_days"]) == (0, 1_000_000, None)
+    listed = ours.listed("platform/organizations", limit=1_000)  # Others make organizations meanwhile.
+    assert [one for one in listed if one["id"] in (made["id"], plain["id"])] == [plain, made]
     first = success(ours.get(_ORGANIZATIONS, limit=1))
-    assert first["organizations"] == [plain]
-    assert success(ours.get(_ORGANIZATIONS, limit=1, cursor=first["next_cursor"]))["organizations"] == [made]
+    second = success(ours.get(_ORGANIZATIONS, limit=1, cursor=first["next_cursor"]))
+    newer, older = (page["organizations"][0]["id"] for page in (first, second))
+    assert newer > older
     for number in ("0", "999999999", "9" * 400):
         refusal(ours.get(f"{_ORGANIZATIONS}/{number}"), 404, "organization")
         refusal(ours.call("PATCH", f"{_ORGANIZATIONS}/{number}", json={"name": "x"}), 404, "organization")
@@ -61,7 +64,7 @@ def test_an_organization_is_made_found_and_the_same_as_by_the_commands(service: 
 
 def test_a_change_holds_at_once_and_only_for_what_is_sent(service: Service, ours: Platform) -> None:
     made = _make(ours, balance=100, low_balance=5)
-    key = Key(service, service.json("keys", "create", str(made["id"]))["key"])
+    key = Organization(service, made["id"]).live
     suspended = success(_change(ours, made["id"], is_suspended=True))
     assert suspended == made | {"is_suspended": True}
     refusal(key.send({"recipient": address(), "amount": 1}), 403, "organization")

@@ -174,9 +174,8 @@ def test_a_bulk_has_1_to_1000_users(ours: Platform) -> None:
 # --- Found ------------------------------------------------------------------------------------------------------------
 
 
-def test_users_are_listed_newest_first_page_by_page_and_found_by_address_and_external_id(
-    acme: Organization, ours: Platform
-) -> None:
+def test_users_are_listed_newest_first_page_by_page_and_found_by_address_and_external_id(narrow: Service) -> None:
+    acme, ours = organization(narrow, 100), platform(narrow)
     made = [ours.registered(address(), external_id=address()) for _ in range(5)]
     success(acme.live.send({"items": [{"email": one["email"], "amount": 1 + one["id"] % 7} for one in made]}), 201)
     made = [one | {"balance": 1 + one["id"] % 7} for one in made]

@@ -114,7 +114,7 @@ def test_the_first_unaffordable_line_ends_the_paying_and_the_rest_is_paid_later(
     first = _send(path, acme.live)
     assert (first["debited"], first["not_debited"], first["current_balance"]) == (2, 2, 1)
     assert [row["debited"] for row in _results(path)] == ["yes", "yes", "no", "no"]
-    acme.command("refill", "100")
+    acme.refill(100)
     rest = _send(Path(first["undebited"]), acme.live)
     assert (rest["debited"], rest["points"], rest["current_balance"]) == (2, 5, 96)
     told = [(one["email"], one["amount"], one["reference"]) for one in _issued(acme.live, rest)]

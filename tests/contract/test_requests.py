@@ -13,7 +13,7 @@ from tests.service.up import Service
 
 @pytest.fixture(scope="module")
 def made(service: Service) -> Organization:
-    return organization(service, 100, "--sandbox-balance", "50")
+    return organization(service, 100, sandbox_balance=50)
 
 
 def _listed(key: Key, **query: Any) -> list[dict[str, Any]]:

@@ -37,9 +37,9 @@ def test_a_retry_gets_the_same_201_whatever_has_happened_since(service: Service)
     body = {"recipients": [email, *addresses(2)], "amount": 10, "label": "once"}
     first = made.live.send(body, Idempotency_Key=key)
     assert _is_first(first)
-    made.command("refill", "500")
+    made.refill(500)
     service.register(email)
-    made.command("suspend")
+    made.change(is_suspended=True)
     assert _is_replay(made.live.send(body, Idempotency_Key=key), first)
     assert made.live.balance == 505
     # The batch itself is shown as it is now.
@@ -95,10 +95,10 @@ def test_callers_with_one_key_at_once_share_one_batch(acme: Organization) -> Non
     assert acme.live.balance == before - 20_000
 
 
-def test_a_retry_joins_a_batch_that_runs_and_gets_the_201_of_a_202(service: Service, acme: Organization) -> None:
-    before, key = acme.live.balance, _key()
+def test_a_retry_joins_a_batch_that_runs_and_gets_the_201_of_a_202(narrow: Service) -> None:
+    acme, before, key = organization(narrow, 100), 100, _key()
     with ThreadPoolExecutor() as pool:
-        with service.paused("worker"):
+        with narrow.paused("worker"):
             batch_id = acme.live.queue(_TWO, Idempotency_Key=key)
             joined = [pool.submit(acme.live.send, _TWO, Idempotency_Key=key) for _ in range(2)]
             assert acme.live.queue(_TWO, Idempotency_Key=key) == batch_id

@@ -62,15 +62,14 @@ def test_points_are_held_for_the_days_of_the_organization_or_of_the_send(service
     member = address()
     service.register(member)
     for_ever, _ = send(made.live, {"recipient": address(), "amount": 1})
-    assert service.json("organizations", "show", str(made.id))["held_days"] is None
-    made.command("set", "--held-days", "30")
-    [listed] = [one for one in service.json("organizations", "list") if one["id"] == made.id]
-    assert listed["held_days"] == 30
+    assert service.platform("GET", f"organizations/{made.id}")["held_days"] is None
+    service.command("organizations", "set", str(made.id), "--held-days", "30")
+    assert service.platform("GET", f"organizations/{made.id}")["held_days"] == 30
     its, _ = send(made.live, {"recipients": [member, address()], "amount": 1})
     own, _ = send(made.live, {"recipients": [address(), member], "amount": 1, "hold_days": 3_650})
-    made.command("set", "--held-days", "none")
+    service.command("organizations", "set", str(made.id), "--held-days", "none")
     again, _ = send(made.live, {"recipient": address(), "amount": 1, "hold_days": None})
-    assert service.json("organizations", "show", str(made.id))["held_days"] is None
+    assert service.platform("GET", f"organizations/{made.id}")["held_days"] is None
     assert _days_held(made.live, for_ever) == [None]
     assert _days_held(made.live, its) == [None, timedelta(days=30)]
     assert _days_held(made.live, own) == [timedelta(days=3_650), None]
@@ -151,7 +150,7 @@ def test_a_faulty_extension_is_a_400_with_every_fault(acme: Organization, body: 
 
 
 def test_only_what_is_held_with_an_end_is_extended_and_the_answer_says_why(service: Service) -> None:
-    made = organization(service, 6, "--sandbox-balance", "10")
+    made = organization(service, 6, sandbox_balance=10)
     member, later = address(), {"held_until": _in_days(99)}
     service.register(member)
     body = {"recipients": [member, *addresses(3)], "amount": 2, "hold_days": 2}
@@ -173,27 +172,27 @@ def test_only_what_is_held_with_an_end_is_extended_and_the_answer_says_why(servi
 # --- Returned ---------------------------------------------------------------------------------------------------------
 
 
-def test_past_the_end_nothing_is_claimed_though_nothing_has_run(service: Service, acme: Organization) -> None:
-    email, friend = address(), address()
+def test_past_the_end_nothing_is_claimed_though_nothing_has_run(narrow: Service) -> None:
+    acme, email, friend = organization(narrow, 100), address(), address()
     batch_id, [one, extended] = send(acme.live, {"recipients": [email, friend], "amount": 5, "hold_days": 3})
     success(_extend(acme.live, extended, {"held_until": _in_days(9)}))
     send(acme.live, {"recipient": email, "amount": 7})
-    with service.paused("worker"):
-        let_days_pass(service, 3, batch_id)
-        assert service.register(email)["balance"] == 7
-        assert service.register(friend)["balance"] == 5
+    with narrow.paused("worker"):
+        let_days_pass(narrow, 3, batch_id)
+        assert narrow.register(email)["balance"] == 7
+        assert narrow.register(friend)["balance"] == 5
         assert _state(acme.live, one) == ("held", 0)
         assert _moment(_shown(acme.live, one)["held_until"]) < datetime.now(UTC)
         answer = _extend(acme.live, one, {"held_until": _in_days(9)})
         assert "go back" in refusal(answer, 409, "transaction")["transaction"][0]
     until(lambda: _state(acme.live, one) == ("returned", 5), within_s=_RETURNED_WITHIN_S, every_s=0.5)
-    assert service.json("users", "show", email)["balance"] == 7
+    assert narrow.points_of(email) == 7
     assert _state(acme.live, extended) == ("credited", 0)
 
 
 @pytest.mark.parametrize("mode", ["live", "development"])
 def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Service, mode: str) -> None:
-    made = organization(service, 100, "--sandbox-balance", "100")
+    made = organization(service, 100, sandbox_balance=100)
     key: Key = getattr(made, mode)
     member, emails = address(), addresses(4)
     service.register(member)
@@ -237,7 +236,7 @@ def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Servic
     assert outcomes(result) == [(6, None), (10, None)]
     # Nobody gets any of it now: no user, no caller, no second return.
     service.register(emails[0])
-    assert service.json("users", "show", emails[0])["balance"] == 0
+    assert service.points_of(emails[0]) == 0
     assert outcomes(taken(key, {"transactions": [last]})) == [(0, "already_reversed")]
     assert "went back" in refusal(_extend(key, last, {"held_until": _in_days(9)}), 409, "transaction")["transaction"][0]
     again = key.send(body, Idempotency_Key="once")
@@ -246,13 +245,13 @@ def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Servic
         "current_balance": 50,
     }
     assert [row["state"] for row in again.json()["data"]["transactions"]] == ["credited", *["held"] * 4]
-    assert service.json("audit")["balanced"] is True
 
 
-def test_a_reversal_takes_what_is_past_its_end_before_a_return_does(service: Service, acme: Organization) -> None:
+def test_a_reversal_takes_what_is_past_its_end_before_a_return_does(narrow: Service) -> None:
+    acme = organization(narrow, 100)
     batch_id, [one] = send(acme.live, {"recipient": address(), "amount": 5, "hold_days": 1})
-    with service.paused("worker"):
-        let_days_pass(service, 1, batch_id)
+    with narrow.paused("worker"):
+        let_days_pass(narrow, 1, batch_id)
         waiting = reverse(acme.live, {"batch": batch_id}, Prefer="respond-async")
         success(waiting, 202)
     until(lambda: _state(acme.live, one)[1] == 5, within_s=_RETURNED_WITHIN_S, every_s=0.5)

@@ -36,7 +36,7 @@ def test_a_batch_is_taken_back_from_users_and_from_what_is_held(service: Service
         "current_balance": before,
     }
     assert acme.live.balance == before
-    assert service.json("users", "show", paid)["balance"] == 0
+    assert service.points_of(paid) == 0
     assert answer.headers["Location"] == f"/v1/reversals/{result['reversal_id']}"
     assert "Idempotency-Replayed" not in answer.headers
     # What was held is no longer there to be claimed.
@@ -60,11 +60,11 @@ def test_a_part_is_taken_and_a_registration_claims_the_rest(service: Service, ac
     assert outcomes(taken(acme.live, {"batch": batch_id, "amount": 15})) == [(15, None)] * 2
     states = [(one["reversed"], one["state"]) for one in acme.live.batch(batch_id)["transactions"]]
     assert states == [(15, "credited"), (15, "held")]
-    assert service.json("users", "show", paid)["balance"] == 25
+    assert service.points_of(paid) == 25
     assert service.register(held)["balance"] == 25
     assert outcomes(taken(acme.live, {"transactions": [ids[1]], "amount": 26})) == [(0, "more_than_left")]
     assert outcomes(taken(acme.live, {"transactions": ids[::-1]})) == [(25, None)] * 2
-    assert service.json("users", "show", held)["balance"] == 0
+    assert service.points_of(held) == 0
     assert acme.live.batch(batch_id)["counts"]["reversed"] == 2
 
 
@@ -217,7 +217,7 @@ def test_verify_says_what_would_come_back_and_changes_nothing(service: Service) 
 def test_what_the_balance_cannot_hold_does_not_come_back(service: Service) -> None:
     acme = organization(service, 2**63 - 1)
     batch_id, _ = send(acme.live, {"recipient": address(), "amount": 10})
-    acme.command("refill", "1")
+    acme.refill(1)
     found = would_take(acme.live, {"batch": batch_id})
     assert (found["validated"], found["recoverable"]) == (False, 0)
     assert "cannot hold" in found["error"]
@@ -261,7 +261,7 @@ def test_the_sandbox_takes_back_its_own_points_and_no_users(service: Service, ac
     result = taken(acme.development, {"batch": batch_id})
     assert outcomes(result) == [(10, None)] * 2
     assert (result["current_balance"], acme.development.balance, acme.live.balance) == (before, before, live)
-    assert service.json("users", "show", email)["balance"] == 0
+    assert service.points_of(email) == 0
 
 
 def test_every_fault_is_named_in_one_answer(acme: Organization) -> None:

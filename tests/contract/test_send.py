@@ -40,7 +40,7 @@ def test_one_transaction_per_recipient_in_request_order_with_balances_that_fall(
     # Whose account is known is shown with it, paid or not.
     [unpaid] = success(caller.send({"recipient": with_account, "amount": 40}), 201)["transactions"]
     assert (flags([unpaid]), unpaid["recipient"]) == ([UNPAID], recipient)
-    assert service.json("users", "show", with_account)["balance"] == 40
+    assert service.points_of(with_account) == 40
 
 
 def test_a_transaction_holds_every_field_of_the_interface(service: Service, acme: Organization) -> None:

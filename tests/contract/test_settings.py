@@ -12,7 +12,7 @@ from tests.ports import HOST, free_port
 from tests.service.up import Service
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def made(narrow: Service) -> Organization:
     return organization(narrow, 2**62 - 1)
 

@@ -18,7 +18,7 @@ from tests.ports import HOST
 
 pytestmark = pytest.mark.alone
 
-_CALLERS, _SECONDS, _ROUNDS = 32, 1.5, 4
+_CALLERS, _SECONDS, _ROUNDS = 32, 1, 3
 _LARGE = 10_000
 # The rival loops over the recipients, so fewer of them tell what each takes.
 _LARGE_FOR_RIVAL = 1_000

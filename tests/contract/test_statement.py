@@ -65,7 +65,7 @@ def _go_to(key: Key, moment: datetime) -> date:
 @pytest.fixture(scope="module")
 def moved(service: Service) -> Organization:
     """Make an organization whose sandbox has had days on which the balance was moved in every way."""
-    made = organization(service, 70, "--sandbox-balance", "1000")
+    made = organization(service, 70, sandbox_balance=1_000)
     key = made.development
     start = _go_to(key, (datetime.now(UTC) + _DAY).replace(hour=12))
     first = success(key.send({"recipients": addresses(3), "amount": 100}), 201)
@@ -94,7 +94,6 @@ def test_each_day_tells_what_moved_the_balance_by_the_clock_of_its_mode(moved: O
     assert total["batches"] == 4, "what was stamped ahead of the clock counts today, until its day comes"
     live = _up_to_today(moved.live, 2)["total"]
     assert (live["refilled"], live["closing_balance"], live["batches"]) == (70, 70, 0)
-    assert moved.service.json("audit")["balanced"]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from tests.deadline import until
 from tests.service.up import Service
 
 
-def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: Service, acme: Organization) -> None:
-    before = acme.live.balance
-    with service.paused("worker"):
+def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(narrow: Service) -> None:
+    acme, before = organization(narrow, 100), 100
+    with narrow.paused("worker"):
         answer = acme.live.send({"recipient": address(), "amount": 5}, Prefer="return=minimal, Respond-Async")
         batch_id = success(answer, 202)["batch_id"]
         assert answer.json()["data"] == {"batch_id": batch_id, "status": "queued"}
@@ -21,7 +21,7 @@ def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: 
         assert (batch["batch_id"], batch["status"], batch["issued_at"]) == (batch_id, "queued", None)
         assert (batch["transactions"], batch["amount"], batch["current_balance"]) == (None, None, None)
         assert acme.live.balance == before
-    until(lambda: acme.live.is_issued(batch_id))
+    until(lambda: acme.live.is_issued(batch_id), every_s=0.25)
     batch = acme.live.batch(batch_id)
     assert (batch["amount"], batch["current_balance"], len(batch["transactions"])) == (5, before - 5, 1)
 
@@ -36,18 +36,18 @@ def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: 
     for wait, batch_id in batch_ids.items():
         words = {"route=/v1/points/send", "status=202", f"batch_id={batch_id}", f"wait={wait}"}
         until(lambda words=words: any(words <= set(line.split()) for line in narrow.output))
-        until(lambda batch_id=batch_id: caller.is_issued(batch_id))
+        until(lambda batch_id=batch_id: caller.is_issued(batch_id), every_s=0.25)
 
 
-def test_a_caller_waits_as_long_as_it_prefers_and_is_told_so(service: Service, acme: Organization) -> None:
-    body, told = {"recipient": address(), "amount": 5}, {}
-    for prefer in ("wait=10", "wait=600", 'foo, wait="10"; x=1', "wait=10, wait=0", "wait=soon", "wait=-1", "wait"):
+def test_a_caller_waits_as_long_as_it_prefers_and_is_told_so(narrow: Service) -> None:
+    acme, body, told = organization(narrow, 1_000), {"recipient": address(), "amount": 5}, {}
+    for prefer in ("wait=1", "wait=600", 'foo, wait="1"; x=1', "wait=1, wait=0", "wait=soon", "wait=-1", "wait"):
         answer = acme.live.send(body, Prefer=prefer)
         batch_id = success(answer, 201)["transactions"][0]["id"] // 131_072
         told[prefer] = answer.headers.get("Preference-Applied")
-    assert list(told.values()) == ["wait=10", "wait=25", "wait=10", "wait=10", None, None, None]
+    assert list(told.values()) == ["wait=1", "wait=2", "wait=1", "wait=1", None, None, None]
     assert "Preference-Applied" not in acme.live.send(body).headers
-    with service.paused("worker"):
+    with narrow.paused("worker"):
         for prefer, longest_s in (("wait=1", 1), ("wait=0", 0), ("respond-async, wait=10", 0)):
             began = time.monotonic()
             for answer in (
@@ -62,7 +62,7 @@ def test_a_caller_waits_as_long_as_it_prefers_and_is_told_so(service: Service, a
                 success(answer, 202)
                 assert answer.headers["Preference-Applied"] == prefer.partition(",")[0]
             assert 2 * longest_s <= time.monotonic() - began < 2 * longest_s + 5
-    until(lambda: acme.live.listed("batches", status="queued") == [])
+    until(lambda: acme.live.listed("batches", status="queued") == [], every_s=0.25)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_respond_async_alone_is_a_preference_of_ours(acme: Organization, prefer:
     until(lambda: acme.live.is_issued(batch_id))  # Else it falls among what the next test counts.
 
 
-def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: Service, acme: Organization) -> None:
-    before = acme.live.balance
-    with service.paused("worker"):
+def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(narrow: Service) -> None:
+    acme, before = organization(narrow, 100), 100
+    with narrow.paused("worker"):
         ids = [acme.live.queue({"recipients": addresses(2), "amount": 1}) for _ in range(30)]
-    until(lambda: all(acme.live.is_issued(batch_id) for batch_id in reversed(ids)))
+    until(lambda: all(acme.live.is_issued(batch_id) for batch_id in reversed(ids)), every_s=0.25)
     balances = [acme.live.batch(batch_id)["current_balance"] for batch_id in ids]
     assert balances == [before - 2 * place for place in range(1, 31)]
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.load import Plan, Seen, get, load, post_send
 from benchmarks.service import ROOT
 from tests.service.inside import Service
@@ -33,6 +35,7 @@ def _load(service: Service, seconds: float) -> tuple[Seen, Seen, int]:
     return sends, views, 1_000_000 - service.balance(organization.live)
 
 
+@pytest.mark.long
 def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path: Path) -> None:
     before = _checkout(tmp_path)
     modules = [
@@ -53,6 +56,7 @@ def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path
     assert [module for module in modules if not (before / f"{module}.was_run").exists()] == []
 
 
+@pytest.mark.long
 def test_a_checkout_that_does_not_come_up_is_not_measured(tmp_path: Path) -> None:
     before = _checkout(tmp_path)
     (before / "app/__init__.py").write_text("raise SystemExit('It is the code from before.')")
@@ -73,6 +77,7 @@ def _compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
 
 
+@pytest.mark.long
 def test_the_bench_measures_a_section_and_keeps_its_figures(tmp_path: Path) -> None:
     output = tmp_path / "results.json"
     options = ["--only", "floor", "--rounds", "1", "--output", str(output)]

@@ -16,50 +16,6 @@ from tests.ports import free_port
 from tests.service.inside import Service
 
 
-def test_flags_are_set_and_taken_back(service: Service) -> None:
-    number = str(service.json("organizations", "create", "Hooli")["id"])
-    for command, disabled, suspended in (
-        ("disable", True, False),
-        ("suspend", True, True),
-        ("enable", False, True),
-        ("resume", False, False),
-    ):
-        shown = service.json("organizations", command, number)
-        assert (shown["is_disabled"], shown["is_suspended"]) == (disabled, suspended)
-
-
-def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -> None:
-    number = str(service.json("organizations", "create", "Umbrella")["id"])
-    live = service.json("keys", "create", number)
-    development = service.json("keys", "create", number, "--development")
-    assert live["key"].startswith("pts_live_")
-    assert development["key"].startswith("pts_dev_")
-    [revoked, again] = [service.json("keys", "revoke", str(live["id"])) for _ in range(2)]
-    assert again == revoked
-    minute = f"{revoked['revoked_at'][:16].replace('T', ' ')}Z"
-    sentence = f"Key {live['id']} was revoked already, at {minute}."
-    assert sentence in service.command("keys", "revoke", str(live["id"])).stdout
-    listed = service.command("keys", "list", number, "--json").stdout
-    assert live["key"] not in listed
-    assert development["key"] not in listed
-    assert [(key["id"], key["revoked_at"] is None) for key in json.loads(listed)] == [
-        (live["id"], False),
-        (development["id"], True),
-    ]
-
-
-def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
-    made = service.command("organizations", "create", "Stark").stdout
-    assert "Stark" in made
-    assert "points keys create" in made
-    assert "The books balance" in service.command("audit").stdout
-    number = str(service.json("organizations", "create", "Pym", "--balance", "1250000")["id"])
-    refilled = service.command("organizations", "refill", number, "1000").stdout
-    assert "Refilled 1,000 points; the live balance is 1,251,000." in refilled
-    assert refilled.count("1,251,000") == 3
-    assert "revision" in service.command("migrate").stdout
-
-
 def test_a_database_that_is_not_up_to_date_is_named_with_the_command_that_helps(service: Service) -> None:
     url = service.json("status")["database_url"]
     with psycopg.connect(url) as connection:

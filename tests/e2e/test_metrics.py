@@ -73,27 +73,27 @@ def rise(service: Service, before: dict[tuple[str, ...], float], *name: str) -> 
     return figures(service).get(name, 0) - before.get(name, 0)
 
 
-def test_every_request_is_counted_once_whichever_process_answered(service: Service) -> None:
-    caller = service.organization(100)
-    before = settled(service)
+def test_every_request_is_counted_once_whichever_process_answered(narrow: Service) -> None:
+    caller = narrow.organization(100)
+    before = settled(narrow)
     for _ in range(20):  # A connection each, so that more than one process has its share.
-        service.call("GET", "/v1/organization", key=caller.live)
+        narrow.call("GET", "/v1/organization", key=caller.live)
     route = ("GET", "/v1/organization")
     answered, counted = ("points_requests_total", *route, "200"), ("points_request_seconds_count", *route)
     page = page_where(
-        service, lambda page: all(page.get(name, 0) - before.get(name, 0) >= 20 for name in (answered, counted))
+        narrow, lambda page: all(page.get(name, 0) - before.get(name, 0) >= 20 for name in (answered, counted))
     )
     assert [page[name] - before.get(name, 0) for name in (answered, counted)] == [20, 20]
     total = ("points_request_seconds_sum", *route)
     assert page[total] > before.get(total, 0)
 
 
-def test_a_send_is_counted_by_web_and_worker_in_each_mode(service: Service) -> None:
-    caller = service.organization(50)
-    before = settled(service)
+def test_a_send_is_counted_by_web_and_worker_in_each_mode(narrow: Service) -> None:
+    caller = narrow.organization(50)
+    before = settled(narrow)
     addresses = [f"{uuid.uuid4().hex}@example.com" for _ in range(3)]
     for key in (caller.live, caller.development):
-        assert service.send(key, {"recipients": addresses, "amount": 20}).status_code == 201
+        assert narrow.send(key, {"recipients": addresses, "amount": 20}).status_code == 201
     for name, expected in {
         ("points_issued_points_total", "live"): 40,
         ("points_issued_points_total", "sandbox"): 60,
@@ -109,25 +109,25 @@ def test_a_send_is_counted_by_web_and_worker_in_each_mode(service: Service) -> N
         ("points_send_wait_seconds_count", "201"): 2,
         ("points_requests_total", "POST", "/v1/points/send", "201"): 2,
     }.items():
-        until(lambda name=name, expected=expected: rise(service, before, *name) == expected, within_s=SEEN_WITHIN_S)
+        until(lambda name=name, expected=expected: rise(narrow, before, *name) == expected, within_s=SEEN_WITHIN_S)
 
 
-def test_a_path_or_method_that_a_caller_makes_up_adds_no_series(service: Service) -> None:
-    service.call("GET", "/v1/organization/none@example.com")
-    service.call("BREW", "/v1/points/send")
-    before = settled(service)
+def test_a_path_or_method_that_a_caller_makes_up_adds_no_series(narrow: Service) -> None:
+    narrow.call("GET", "/v1/organization/none@example.com")
+    narrow.call("BREW", "/v1/points/send")
+    before = settled(narrow)
     for n in range(5):
-        service.call("GET", f"/nowhere/{n}")
-        service.call(f"BREW{n}", "/v1/points/send")
-    until(lambda: rise(service, before, "points_requests_total", "other", "no route", "404") == 5, within_s=30)
-    until(lambda: rise(service, before, "points_requests_total", "other", "no route", "405") == 5, within_s=30)
-    added = {name for name in figures(service).keys() - before.keys() if "nowhere" in str(name) or "BREW" in str(name)}
+        narrow.call("GET", f"/nowhere/{n}")
+        narrow.call(f"BREW{n}", "/v1/points/send")
+    until(lambda: rise(narrow, before, "points_requests_total", "other", "no route", "404") == 5, within_s=30)
+    until(lambda: rise(narrow, before, "points_requests_total", "other", "no route", "405") == 5, within_s=30)
+    added = {name for name in figures(narrow).keys() - before.keys() if "nowhere" in str(name) or "BREW" in str(name)}
     assert added == set()
 
 
-def test_the_queue_the_sweeps_and_the_last_audit_can_be_read(service: Service) -> None:
-    service.command("audit")
-    found = page_where(service, lambda page: ("points_last_audit_timestamp_seconds",) in page)
+def test_the_queue_the_sweeps_and_the_last_audit_can_be_read(narrow: Service) -> None:
+    narrow.command("audit")
+    found = page_where(narrow, lambda page: ("points_last_audit_timestamp_seconds",) in page)
     assert found["points_audit_breaches",] == 0
     assert found["points_last_sweep_timestamp_seconds",] > 0
     assert found["points_queued_batches",] >= 0
@@ -137,20 +137,12 @@ def test_the_queue_the_sweeps_and_the_last_audit_can_be_read(service: Service) -
 
 
 FOLDER = Path(__file__).parents[2] / "docs" / "monitoring"
-
-
 DASHBOARD = FOLDER / "grafana" / "dashboards" / "points.json"
-
-
 _NAME = re.compile(r"\bpoints_\w+")
 
 # A service without a standby does not show them; tests/operations/test_standby.py sees them.
 _OF_A_STANDBY = {"points_standby_up", "points_standby_lag_seconds"}
-
-
 _SELECTOR = re.compile(r"(points_\w+)\{([^}]*)\}")
-
-
 _GROUPING = re.compile(r"by \(([^)]*)\) \((?:rate\()?(points_\w+)")
 
 

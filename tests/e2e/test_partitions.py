@@ -22,6 +22,7 @@ def tiny(tmp_path: Path) -> Iterator[Service]:
         yield running
 
 
+@pytest.mark.long
 def test_points_are_sent_claimed_reversed_and_listed_across_partitions_also_where_none_is_ready(tiny: Service) -> None:
     acme = tiny.organization(1_000_000)
     tiny.account(ANN)

@@ -105,7 +105,7 @@ def place(tmp_path: Path) -> Place:
     return Place(folder=tmp_path, web_port=free_port(), flower_port=free_port())
 
 
-@pytest.fixture(params=["Procfile", "docker-compose.yml"])
+@pytest.fixture(params=["Procfile", pytest.param("docker-compose.yml", marks=pytest.mark.long)])
 def source(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -137,7 +137,7 @@ def is_up(name: str, process: subprocess.Popen[bytes], place: Place) -> bool:
     return place.is_healthy(name)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ["web", *(pytest.param(part, marks=pytest.mark.long) for part in PARTS[1:])])
 def test_the_health_check_of_a_part_that_does_not_run_fails(place: Place, name: str) -> None:
     assert not place.is_healthy(name)
 

@@ -145,16 +145,16 @@ def test_what_is_no_request_is_counted(service: Service) -> None:
     until(lambda: counted() >= before + 3, within_s=_SEEN_WITHIN_S)
 
 
-def test_a_caller_that_is_gone_before_it_is_answered_is_no_error(service: Service) -> None:
+def test_a_caller_that_is_gone_before_it_is_answered_is_no_error(narrow: Service) -> None:
     mark = uuid.uuid4().hex
-    written = len(service.output)
+    written = len(narrow.output)
     for _ in range(20):
-        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as caller:
+        with socket.create_connection(("127.0.0.1", narrow.port), timeout=10) as caller:
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # It resets the connection.
             caller.sendall(b"NONSENSE\r\n\r\n")
-    assert service.call("GET", "/v1/organization", headers={"X-Request-Id": mark}).status_code == 401
-    until(lambda: bool(lines(service, mark)), within_s=_SEEN_WITHIN_S)
-    assert [line for line in service.output[written:] if re.search(r"│ [\d:.]+ error|Traceback", line)] == []
+    assert narrow.call("GET", "/v1/organization", headers={"X-Request-Id": mark}).status_code == 401
+    until(lambda: bool(lines(narrow, mark)), within_s=_SEEN_WITHIN_S)
+    assert [line for line in narrow.output[written:] if re.search(r"│ [\d:.]+ error|Traceback", line)] == []
 
 
 @pytest.fixture

@@ -1,1 +1,1 @@
-"""The service under test: whole, by `points up` (`up`), or as parts that a test starts itself (`deployment`)."""
+"""The service under test: whole, by `points up` (`up`), one for a whole run (`shared`), or as parts (`deployment`)."""

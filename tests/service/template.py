@@ -1,12 +1,12 @@
 """A data directory that is made once for a run of the tests and copied for each service: no `initdb`, no migration."""
 
-import fcntl
 import os
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.service.run import alone, of_the_run
 
 POINTS = str(Path(sys.executable).with_name("points"))
 _SETTINGS = ("POINTS_", "DATABASE_", "REDIS_")
@@ -16,12 +16,10 @@ _COPIED = ("postgresql", "secrets.json")
 
 def copy_to(data_dir: Path) -> None:
     """Begin a data directory with a migrated database. It lies below pytest's folder, and so does the template."""
-    run = next(folder for folder in data_dir.parents if re.fullmatch(r"pytest-\d+", folder.name))
-    template = run / "template"
-    with (run / "template.lock").open("a") as lock:  # Another process of this run may be at it.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    template = of_the_run(data_dir, "template")
+    with alone(template.parent, "template"):  # Another process of this run may be at it.
         if not template.exists():
-            draft = run / "template.draft"
+            draft = template.with_name("template.draft")
             shutil.rmtree(draft, ignore_errors=True)
             command = [POINTS, "migrate", "--data-dir", str(draft)]
             # With the defaults, and with no server of somebody's.

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.deadline import comes_true, until
 from tests.ports import HOST, free_port
 from tests.service.template import POINTS, copy_to
 
@@ -51,27 +53,40 @@ class Service:
         self.data_dir = data_dir
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
         self.environment = {**inherited, **_OF_TESTS, **settings}
-        self.port, self.flower_port = free_port(), free_port()
-        self.url = f"http://{HOST}:{self.port}"
-        self.output: list[str] = []
-        self.process: subprocess.Popen[str] | None = None
+        self.workers = 1
+        self.process: subprocess.Popen[Any] | None = None
         self.folder: Path | None = None
+        self._said = data_dir.with_name(f"{data_dir.name}.output")
+        self._read_to = 0
+        self._lines: list[str] = []
         # A connection for each call, so that none is used that a process which has ended had kept.
         limits = httpx.Limits(max_keepalive_connections=0)
-        self._client = httpx.Client(base_url=self.url, limits=limits, timeout=60, trust_env=False)
+        self._client = httpx.Client(limits=limits, timeout=60, trust_env=False)
+        self.listen_at(free_port(), free_port())
+
+    def listen_at(self, port: int, flower_port: int) -> None:
+        """Choose its ports, or those of the service that another process of the tests has started here."""
+        self.port, self.flower_port = port, flower_port
+        self.url = f"http://{HOST}:{port}"
+        self._client.base_url = httpx.URL(self.url)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Self]:
-        """Run it; at the end the books balance, and it stops with status 0 and leaves no process behind."""
+        """Run it, and end it as `end` does."""
         try:
             self.start()
             yield self
-            assert self.json("audit")["balanced"] is True
-            everything = self.tree()
-            assert self.stop() == 0, "\n".join(self.output[-50:])
-            assert [one for one in everything if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
+            self.end()
         finally:
             self.close()
+
+    def end(self) -> None:
+        """End it: the books balance, and it stops in good order and leaves no process behind."""
+        assert self.json("audit")["balanced"] is True
+        everything = self.tree()
+        assert self.stop() in (0, None), "\n".join(self.output[-50:])
+        assert self.output[-1] == "Everything is stopped."
+        assert [one for one in everything if _is_alive(one)] == []
 
     @property
     def up(self) -> list[str]:
@@ -82,48 +97,72 @@ class Service:
         """Run `points up` and wait until it says that it runs; `is_first` lets it make its database itself."""
         if not (self.data_dir.exists() or is_first or "DATABASE_URL" in self.environment):
             copy_to(self.data_dir)
-        self.process = subprocess.Popen(
-            [*self.up, "--workers", "2"],
-            env=self.environment,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        is_running = threading.Event()
-        threading.Thread(target=self._read, args=(self.process, is_running), daemon=True).start()
-        if not is_running.wait(STARTED_IN_S) or self.process.poll() is not None:
+        said_before = len(self.output)
+        with self._said.open("ab") as said:
+            process = self.process = subprocess.Popen(
+                [*self.up, "--workers", str(self.workers)],
+                env=self.environment,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        threading.Thread(target=process.wait, daemon=True).start()  # Whoever ends it, it has ended.
+
+        def runs_or_has_ended() -> bool:
+            runs = any("Ctrl-C stops everything" in line for line in self.output[said_before:])
+            return runs or process.poll() is not None
+
+        if not comes_true(runs_or_has_ended, within_s=STARTED_IN_S, every_s=0.05) or process.poll() is not None:
             self.close()
             pytest.fail("`points up` did not come up:\n" + "\n".join(self.output))
 
-    def _read(self, process: subprocess.Popen[str], is_running: threading.Event) -> None:
-        assert process.stdout is not None
-        with process.stdout:
-            for line in process.stdout:
-                self.output.append(line.rstrip())
-                if "Ctrl-C stops everything" in line:
-                    is_running.set()
-        is_running.set()  # It ended: nobody waits for it any longer.
+    @property
+    def output(self) -> list[str]:
+        """What it has said so far, line by line; whoever clears it sees what comes then."""
+        if self._said.exists():
+            with self._said.open("rb") as said:
+                said.seek(self._read_to)
+                whole, _, _ = said.read().rpartition(b"\n")
+            if whole:
+                self._read_to += len(whole) + 1
+                self._lines += [line.rstrip() for line in whole.decode(errors="replace").split("\n")]
+        return self._lines
 
-    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Ask it to stop, as Ctrl-C does, and return its exit status."""
-        assert self.process is not None
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(number)
-        return self.process.wait(STOPPED_IN_S)
+    @property
+    def pid(self) -> int | None:
+        """The number of `points up` while it runs, whoever has started it."""
+        if self.process is not None and self.process.poll() is None:
+            return self.process.pid
+        with contextlib.suppress(FileNotFoundError, KeyError, psutil.NoSuchProcess):
+            found = psutil.Process(json.loads((self.data_dir / "running.json").read_text())["pid"])
+            return found.pid if _is_alive(found) else None
+        return None
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int | None:
+        """Ask it to stop, as Ctrl-C does, and return its exit status; of another's process it cannot be known."""
+        pid = self.pid
+        if self.process is not None and pid in (self.process.pid, None):
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)
+            return self.process.wait(STOPPED_IN_S)
+        if pid is not None:
+            process = psutil.Process(pid)
+            process.send_signal(number)
+            until(lambda: not _is_alive(process), "it has stopped", within_s=STOPPED_IN_S)
+        return None
 
     def close(self) -> None:
         """Leave nothing of it running."""
-        if self.process is not None and self.process.poll() is None:
+        if self.pid is not None:
             self.stop(signal.SIGTERM)
         self._client.close()
 
     def tree(self) -> list[psutil.Process]:
         """Return `points up` and all that it has started, also in sessions of their own, the parent first."""
-        assert self.process is not None
-        parent = psutil.Process(self.process.pid)
+        assert self.pid is not None
+        parent = psutil.Process(self.pid)
         return [parent, *parent.children(recursive=True)]
 
     def processes(self, part: str) -> list[psutil.Process]:
@@ -148,8 +187,6 @@ class Service:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(processes, timeout=STOPPED_IN_S)
-        if part is None and self.process is not None:
-            self.process.wait(STOPPED_IN_S)
 
     @contextlib.contextmanager
     def paused(self, part: str) -> Iterator[None]:
@@ -193,10 +230,29 @@ class Service:
         assert status or done.stderr == "", done.stderr
         return json.loads(done.stdout)
 
+    @cached_property
+    def platform_key(self) -> dict[str, Any]:
+        """A key of the platform, made when it is first asked for: a call takes a hundredth of a command's time."""
+        made: dict[str, Any] = self.json("platform-keys", "create", "Tests")
+        return made
+
+    def platform(self, method: str, path: str, **body: Any) -> Any:
+        """Make a call of the platform that succeeds, and return its `data`."""
+        answer = self.call(
+            method, f"/v1/platform/{path}", key=self.platform_key["key"], **({"json": body} if body else {})
+        )
+        assert answer.is_success, answer.text
+        return answer.json()["data"] if answer.content else None
+
     def register(self, email: str, first_name: str = "Ada", last_name: str = "Lovelace") -> dict[str, Any]:
         """Register a user and return it."""
-        user: dict[str, Any] = self.json("users", "create", email, first_name, last_name)
+        user: dict[str, Any] = self.platform("POST", "users", email=email, first_name=first_name, last_name=last_name)
         return user
+
+    def points_of(self, email: str) -> int:
+        """Return the balance of the user with this address."""
+        found = self.call("GET", "/v1/platform/users", key=self.platform_key["key"], params={"email": email})
+        return int(found.json()["data"]["users"][0]["balance"])
 
     def request(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Make a call with nothing but what is given."""
@@ -208,3 +264,10 @@ class Service:
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         return self.request(method, path, headers=headers, **request)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """Tell whether a process runs; one that nobody has asked for its status yet does not."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False

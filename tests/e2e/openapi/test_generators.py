@@ -71,6 +71,7 @@ def _parts(part: Any) -> Iterator[dict[str, Any]]:
         yield from _parts(inner)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("described")
 def test_a_python_client_is_made_and_meets_words_that_it_does_not_know(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"post_hooks": []}', encoding="utf-8")
@@ -102,6 +103,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("described")
 def test_a_linter_of_descriptions_finds_nothing(tmp_path: Path, node: Callable[..., str]) -> None:
     (tmp_path / "rules.json").write_text(json.dumps(_RULES), encoding="utf-8")
@@ -109,6 +111,7 @@ def test_a_linter_of_descriptions_finds_nothing(tmp_path: Path, node: Callable[.
     node("spectral", "lint", "points.json", *rules, cwd=tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("described")
 def test_a_typescript_client_is_made_and_what_a_caller_writes_with_it_compiles(
     tmp_path: Path, node: Callable[..., str]

@@ -20,6 +20,7 @@ def test_schemathesis_finds_no_5xx_and_no_undocumented_answer(service: Service, 
     _try_out(service, caller.development, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
 def test_schemathesis_finds_none_with_a_key_of_the_platform_either(tmp_path: Path) -> None:
     """The test above makes the calls of the platform too, with a key of the wrong kind.
