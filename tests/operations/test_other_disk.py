@@ -209,12 +209,8 @@ def _moves(operator: Operator, caller: Caller) -> None:
     with load(service.port, callers=2) as made:
         at_first = caller.sees(first)
         with operator.before_the_swap("--tablespace=slow"):
-            books.make_users("held0@example.com")
-            caller.takes_back(_id(first, 4), _id(first, 0))
-            caller.holds_longer(_id(first, 5))
-            caller.erases("eve@example.com")
-            caller.call("POST", "/v1/sandbox/clock", key=acme.development, json={"now": tomorrow.isoformat()})
-            _is_issued(caller, late[0])
+            _change(caller, first, held=0, credited=0, erased="eve@example.com")
+            _issue_late(caller, late[0], tomorrow)
             changed = caller.sees(first)
             made.goes_on()
         made.goes_on()
@@ -222,12 +218,8 @@ def _moves(operator: Operator, caller: Caller) -> None:
         assert caller.sees(first) == changed != at_first
         assert "slow" in operator.gives("last_value")
 
-        books.make_users("held9@example.com")
-        caller.takes_back(_id(first, 6), _id(first, 2))
-        caller.holds_longer(_id(first, 7))
-        caller.erases("eva@example.com")
-        caller.call("POST", "/v1/sandbox/clock", key=acme.development, json={"now": day_after.isoformat()})
-        _is_issued(caller, late[1])
+        _change(caller, first, held=9, credited=2, erased="eva@example.com")
+        _issue_late(caller, late[1], day_after)
         assert [books.balance_of_user(f"held{number}@example.com") for number in (0, 9)] == [5, 5]
         changed = caller.sees(first)
         names = [row["email"] for row in changed["batch"]["transactions"]]
@@ -241,10 +233,19 @@ def _moves(operator: Operator, caller: Caller) -> None:
     assert set(made.statuses) == {"201"}, made.statuses
 
 
-def _is_issued(caller: Caller, batch_id: int) -> None:
-    """Wait until a batch of the sandbox is issued: late, into a partition that is full."""
-    path, key = f"/v1/batches/{batch_id}", caller.acme.development
-    until(lambda: caller.call("GET", path, key=key)["status"] == "issued", "the late batch is issued")
+def _change(caller: Caller, batch_id: int, *, held: int, credited: int, erased: str) -> None:
+    """Have points claimed, taken back, held longer and a user erased. Who is held comes behind the three users."""
+    books.make_users(f"held{held}@example.com")
+    caller.takes_back(_id(batch_id, 3 + held + 1), _id(batch_id, credited))
+    caller.holds_longer(_id(batch_id, 3 + held + 2))
+    caller.erases(erased)
+
+
+def _issue_late(caller: Caller, batch_id: int, moment: datetime) -> None:
+    """Have a scheduled batch of the sandbox issued, into a partition that is full."""
+    key = caller.acme.development
+    caller.call("POST", "/v1/sandbox/clock", key=key, json={"now": moment.isoformat()})
+    until(lambda: caller.call("GET", f"/v1/batches/{batch_id}", key=key)["status"] == "issued", "it is issued")
 
 
 @pytest.mark.usefixtures("database")
