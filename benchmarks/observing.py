@@ -34,7 +34,7 @@ def main() -> None:
     terminal = os.dup(2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     log = logs.logger()
-    round_of_one = Outcome(batch_id=42, sandbox=False, recipients=1, debited_count=1, debited_amount=1, is_late=False)
+    round_of_one = Outcome(id=42, sandbox=False, recipients=1, debited_count=1, debited_amount=1, is_late=False)
     app, response = Flask(__name__), Response()
     app.add_url_rule("/v1/points/send", "send", lambda: response, methods=["POST"])
     try:

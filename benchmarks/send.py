@@ -92,5 +92,5 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def _read(organization_id: int, batch_id: int) -> None:
     with transaction() as connection:
-        batches.find(connection, batch_id, organization_id=organization_id, sandbox=False)
+        batches.get(connection, batch_id, organization_id=organization_id, sandbox=False)
         batches.transactions_of(connection, batch_id, organization_id=organization_id)

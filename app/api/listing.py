@@ -21,7 +21,7 @@ def page_answer(
     payload: Callable[[Row], dict[str, Any]],
     *,
     require: Callable[[Connection], object] | None = None,
-    **of: int,
+    **of: Any,
 ) -> Response:
     """Answer 200 with a page of a list.
 

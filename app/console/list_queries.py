@@ -84,6 +84,8 @@ def _say(form: Form, error: InvalidRequest) -> None:
     of_fields = {name: found for name, found in error.faults.items() if _NAMES.get(name, name) in form}
     for name in {"created_from", "created_to"} & set(of_fields):
         of_fields[name] = [f"{subject(form[name].label.text)} must be a day of the calendar, such as 2026-01-31."]
+    for name in {"status", "state"} & set(of_fields):
+        of_fields[name] = [f"{subject(form[name].label.text)} must be one of those to choose from."]
     say_why(form, InvalidRequest(of_fields), _NAMES)
     if len(of_fields) < len(error.faults):
         say_of_form(form, _UNKNOWN)

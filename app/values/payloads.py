@@ -73,10 +73,11 @@ class ListedReversal(NamedTuple):
 def listed_payload(listed: ListedBatch | ListedReversal, **more: object) -> dict[str, Any]:
     """A batch or a reversal; `more` stands before its points."""
     *fields, amount, balance = listed._asdict().items()
-    return {
+    shown = {
         name: timestamp(value) if isinstance(value, datetime) else value
         for name, value in [*fields, *more.items(), amount, balance]
     }
+    return shown | {"created_at": timestamp(listed.created_at)}  # Never null: a row without it is not to be shown.
 
 
 def batch_counts(*, recipients: int, debited: int, credited: int, reversed_whole: int) -> dict[str, int]:

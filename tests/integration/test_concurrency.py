@@ -190,9 +190,9 @@ def test_a_batch_between_the_owners_last_look_and_release_is_not_stranded(monkey
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def issue_and_come_late(connection: Connection, organization_id: int, *, first: int) -> list[Outcome] | None:
+    def issue_and_come_late(connection: Connection, organization_id: int) -> list[Outcome] | None:
         monkeypatch.undo()
-        issued = issue(connection, organization_id, first=first)
+        issued = issue(connection, organization_id)
         late.append(books.queue_batch(organization_id, [ANN], 2))
         assert drain(organization_id, announce=_nobody) is False
         assert books.read_batch(organization_id, late[0])[0].status == "queued"

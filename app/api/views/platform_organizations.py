@@ -80,9 +80,9 @@ def refill(organization_id: int) -> Response:
 def list_refills(organization_id: int) -> Response:
     """Answer 200 with a page of the refills in one mode, newest first."""
     platform_caller(ORGANIZATIONS_READ)
-    of = {"organization_id": organization_id}
-    require = partial(organizations.get_whole, **of)
-    return page_answer("refills", None, platform_pages.refills, refill_payload, require=require, **of)
+    require = partial(organizations.get_whole, organization_id=organization_id)
+    rows = platform_pages.refills
+    return page_answer("refills", None, rows, refill_payload, require=require, organization_id=organization_id)
 
 
 @blueprint.post("/v1/platform/organizations/<int:organization_id>/keys")
@@ -101,9 +101,9 @@ def create_key(organization_id: int) -> Response:
 def list_keys(organization_id: int) -> Response:
     """Answer 200 with a page of the keys of both modes, newest first; each is shown by its first characters."""
     platform_caller(ORGANIZATIONS_READ)
-    of = {"organization_id": organization_id}
-    require = partial(organizations.get_whole, **of)
-    return page_answer("keys", None, platform_pages.keys, key_payload, require=require, **of)
+    require = partial(organizations.get_whole, organization_id=organization_id)
+    rows = platform_pages.keys
+    return page_answer("keys", None, rows, key_payload, require=require, organization_id=organization_id)
 
 
 @blueprint.delete("/v1/platform/organizations/<int:organization_id>/keys/<int:key_id>")
