@@ -13,7 +13,15 @@ from typing import Any
 
 import httpx
 
-from points_client.testing.bodies import NotInFake, Refusal, order_of, page_of, person_of
+from points_client.testing.bodies import (
+    AMOUNT_MAX,
+    RECIPIENTS_MAX,
+    NotInFake,
+    Refusal,
+    order_of,
+    page_of,
+    person_of,
+)
 from points_client.testing.books import Books, reserved_in
 
 __all__ = ["KEY", "LIVE_KEY", "PLATFORM_KEY", "URL", "FakePoints", "NotInFake"]
@@ -108,7 +116,8 @@ class FakePoints(httpx.MockTransport):
             return self._send(request)
         if call == "GET /v1/organization":
             scheduled = {"batches": 0, "amount": 0, "next_at": None}
-            return _answered(200, books.organization(), scheduled=scheduled)
+            limits = {"recipients": RECIPIENTS_MAX, "amount": AMOUNT_MAX, "body_bytes": 8_388_608}
+            return _answered(200, books.organization(), scheduled=scheduled, limits=limits)
         if call == ("POST /v1/platform/users" if books.live else "POST /v1/sandbox/users"):
             return self._register(request)
         if call in _LISTS:
