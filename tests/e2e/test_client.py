@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import ssl
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from tests.client_halves import HALVES, platform_of, points_of
 from tests.service.inside import Service
 
 BALANCE = 1_000
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # Made once: to read the authorities takes long.
 RESERVED = ("disabled", "Suspended", "insufficient", "accepted", "silent", "rate_limited", "unavailable")
 
 
@@ -57,15 +59,15 @@ def _fake(half: str, stack: ExitStack) -> Front:
 def _served(half: str, stack: ExitStack, service: Service) -> Front:
     mark = uuid.uuid4().hex
     user = f"user-{mark}@example.com"
-    service.register(user, "First", "Last")  # As the fake names its users.
+    service.account(user)
     caller = service.organization(BALANCE, sandbox_balance=BALANCE)
     with service.connection() as connection:
         _, key = platform_keys.create(connection, "Tests")
     points, stranger, live = (
-        stack.enter_context(points_of(half, key, service.url))
+        stack.enter_context(points_of(half, key, service.url, ssl_context=_NO_TLS))
         for key in (caller.development, "pts_dev_other", caller.live)
     )
-    platform = stack.enter_context(platform_of(half, key, service.url))
+    platform = stack.enter_context(platform_of(half, key, service.url, ssl_context=_NO_TLS))
 
     def suspend() -> None:
         with service.connection() as connection:
