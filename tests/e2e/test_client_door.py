@@ -193,7 +193,8 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         after = platform.events.last_sequence()
         assert users.erase(ada.id).first_name != "Ada"
         follower = platform.events.follow(after=after, types=["user.*"])
-        told = next(event for event in follower if event.type == "user.erased")
+        of_ada = (event for event in follower if event.data["user"]["id"] == ada.id)
+        told = next(event for event in of_ada if event.type == "user.erased")
         assert (told.organization, told.data) == ({}, {"user": {"id": ada.id}})
 
         acme = made_of.create("Acme", balance=100, held_days=30)
