@@ -29,7 +29,8 @@ def platform_of(half: str, key: str, url: str, **options: Any) -> PlatformPoints
 
 def consumer_of(points: Points, *, transaction: Callable[[], AbstractContextManager[T]], **options: Any) -> Consumer[T]:
     """Return a consumer; of a driven client an asynchronous one, of the same functions."""
-    if not isinstance(points, Driven):
+    driven: object = points
+    if not isinstance(driven, Driven):
         return Consumer(points, transaction=transaction, **options)
 
     @asynccontextmanager
@@ -44,7 +45,7 @@ def consumer_of(points: Points, *, transaction: Callable[[], AbstractContextMana
         return call
 
     options = {name: awaited(value) if callable(value) else value for name, value in options.items()}
-    return cast("Consumer[T]", points.beside(AsyncConsumer(points.of, transaction=opened, **options)))
+    return cast("Consumer[T]", driven.beside(AsyncConsumer(driven.of, transaction=opened, **options)))
 
 
 class Driven:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import ssl
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from tests.client_halves import HALVES, platform_of, points_of
 from tests.service.inside import Service
 
 BALANCE = 1_000
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # Made once: to read the authorities takes long.
 RESERVED = ("disabled", "Suspended", "insufficient", "accepted", "silent", "rate_limited", "unavailable")
 
 
@@ -57,15 +59,15 @@ def _fake(half: str, stack: ExitStack) -> Front:
 def _served(half: str, stack: ExitStack, service: Service) -> Front:
     mark = uuid.uuid4().hex
     user = f"user-{mark}@example.com"
-    service.register(user, "First", "Last")  # As the fake names its users.
+    service.account(user)
     caller = service.organization(BALANCE, sandbox_balance=BALANCE)
     with service.connection() as connection:
         _, key = platform_keys.create(connection, "Tests")
     points, stranger, live = (
-        stack.enter_context(points_of(half, key, service.url))
+        stack.enter_context(points_of(half, key, service.url, ssl_context=_NO_TLS))
         for key in (caller.development, "pts_dev_other", caller.live)
     )
-    platform = stack.enter_context(platform_of(half, key, service.url))
+    platform = stack.enter_context(platform_of(half, key, service.url, ssl_context=_NO_TLS))
 
     def suspend() -> None:
         with service.connection() as connection:
@@ -241,13 +243,15 @@ def lists_go_over_all_pages_and_are_filtered(front: Front) -> Iterator[object]:
         front.points.send(items=[item], label="first" if key == "k-1" else None, idempotency_key=key)
     batches, transactions = front.points.batches.list, front.points.transactions.list
     assert [one.idempotency_key for one in batches(page_size=2)] == ["k-3", "k-2", "k-1"]
-    yield from map(list, (batches(), batches(status="queued"), batches(label="first"), batches(idempotency_key="k-2")))
+    for found in (batches(), batches(status="queued"), batches(label="first"), batches(idempotency_key="k-2")):
+        yield list(found)
     assert [one.reference for one in transactions(page_size=2)] == ["r-k-3", "r-k-2", "r-k-1"]
-    yield from map(list, (transactions(state="held"), transactions(credited=True), transactions(debited=True)))
-    [found] = transactions(reference="r-k-2")
-    yield list(transactions(batch=found.id // 131_072))
-    for find in (front.points.batches.get, front.points.transactions.get):
-        yield raised(partial(find, 2**40))
+    for paid in (transactions(state="held"), transactions(credited=True), transactions(debited=True)):
+        yield list(paid)
+    [second] = transactions(reference="r-k-2")
+    yield list(transactions(batch=second.id // 131_072))
+    yield raised(lambda: front.points.batches.get(2**40))
+    yield raised(lambda: front.points.transactions.get(2**40))
 
 
 def a_run_is_sent_in_parts_and_again_without_a_second_payment(front: Front) -> Iterator[object]:

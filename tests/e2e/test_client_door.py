@@ -98,7 +98,7 @@ def test_what_awaits_an_approval_is_approved_or_rejected_with_another_key(servic
 
 def test_the_sandbox_is_reset_and_its_calls_are_listed(points: Points, service: Service) -> None:
     user = address()
-    service.register(user)
+    service.account(user)
     sent = points.send(recipients=[address(), user], amount=5)
     [found] = points.transactions.list(user=(sent.transactions[1].recipient or pytest.fail("no user")).id)
     assert found.email == user
@@ -193,7 +193,9 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         after = platform.events.last_sequence()
         assert users.erase(ada.id).first_name != "Ada"
         follower = platform.events.follow(after=after, types=["user.*"])
-        assert next(event for event in follower if event.data["user"]["id"] == ada.id).type == "user.erased"
+        of_ada = (event for event in follower if event.data["user"]["id"] == ada.id)
+        told = next(event for event in of_ada if event.type == "user.erased")
+        assert (told.organization, told.data) == ({}, {"user": {"id": ada.id}})
 
         acme = made_of.create("Acme", balance=100, held_days=30)
         booked = [made_of.refill(acme.id, 50, idempotency_key="once") for _ in range(2)]

@@ -199,5 +199,6 @@ def test_a_run_that_is_broken_off_goes_on_and_pays_nobody_twice(service: Service
         for _ in range(10):  # Then the program ends, with parts on their way.
             next(begun)
         done = list(points.send_all(emails, run="2026-03", amount=5, part_size=7))
+        del begun  # While its event loop runs.
     assert [one.email for one in done] == emails
     assert service.balance(caller.live) == 10_000 - 40 * 5

@@ -59,9 +59,10 @@ def test_a_run_is_streamed_with_two_parts_on_their_way(half: str) -> None:
     "options", [{"run": ""}, {"run": "a b"}, {"run": "x" * 231}, {"part_size": 0}, {"in_flight": 0}], ids=str
 )
 def test_a_run_without_a_name_or_a_size_is_refused(options: dict[str, Any], half: str) -> None:
+    asked: dict[str, Any] = {"run": "r", "amount": 1} | options
     words = r"run|part_size|in_flight"
     with pytest.raises(ValueError, match=words), points_of(half, KEY, URL, transport=FakePoints()) as points:
-        points.send_all(["a@example.com"], **{"run": "r", "amount": 1, **options})
+        points.send_all(["a@example.com"], **asked)
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -13,7 +13,15 @@ from typing import Any
 
 import httpx
 
-from points_client.testing.bodies import AMOUNT_MAX, RECIPIENTS_MAX, NotInFake, Refusal, order_of, page_of, person_of
+from points_client.testing.bodies import (
+    AMOUNT_MAX,
+    RECIPIENTS_MAX,
+    NotInFake,
+    Refusal,
+    order_of,
+    page_of,
+    person_of,
+)
 from points_client.testing.books import Books, reserved_in
 
 __all__ = ["KEY", "LIVE_KEY", "PLATFORM_KEY", "URL", "FakePoints", "NotInFake"]
