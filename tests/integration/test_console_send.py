@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -270,7 +271,7 @@ def test_a_refill_that_lands_while_the_button_waits_for_the_list_counts_if_it_pa
     for points, status in ((2_000, 409), (100, 303)):
         with started() as start, transaction() as other:
             other.execute(text("SELECT FROM uploads FOR UPDATE"))
-            waits = start(lambda form=form: ann.client.post(f"{path}/confirm", data=form))
+            waits = start(partial(ann.client.post, f"{path}/confirm", data=form))
             until_waiting()
             books.refill_now(ann.organization_id, points)
             other.commit()
@@ -293,9 +294,9 @@ def test_what_was_sent_lately_must_be_meant_in_any_order_and_is_none_of_the_othe
     assert confirm(ann, path, again="yes").status_code == 303
     assert "sent to before" not in ann.get(checked(ann, _EIGHT, amount="1", mode="sandbox")).text
     other = checked(ann, "email\nb@example.com\nz@example.com\n", amount="5", label="Summer")
-    page = ann.get(f"{other}/confirm")
-    assert "1 the same points with another label" in words_of(page)
-    assert "Yes, issue points to them again" not in page.text
+    unlike = ann.get(f"{other}/confirm")
+    assert "1 the same points with another label" in words_of(unlike)
+    assert "Yes, issue points to them again" not in unlike.text
     assert confirm(ann, other).status_code == 303
 
 

@@ -111,8 +111,9 @@ def command(
 _HUGE = str(2**63)
 
 _WRONG: list[tuple[tuple[str, ...], int, str]] = [
-    *(((*words, number), 1, f"There is no {words[0][:-1] if words[1] == 'revoke' else 'organization'} {number}.")
-      for words in (("organizations", "show"), ("organizations", "suspend"), ("keys", "create"), ("keys", "revoke"))
+    *(((*words.split(), number), 1, f"There is no {noun} {number}.")
+      for words, noun in (("organizations show", "organization"), ("organizations suspend", "organization"),
+                          ("keys create", "organization"), ("keys revoke", "key"))
       for number in ("999999", _HUGE)),
     (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
     (("organizations", "refill", "1", "-5"), 1, "at least 1 point"),
