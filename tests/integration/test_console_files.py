@@ -172,7 +172,8 @@ def test_a_long_list_at_fault_is_not_kept_and_a_check_that_failed_is_not_called_
     with monkeypatch.context() as patch:
         patch.setattr(console_checking, "PARTS_MAX", 3)
         page = upload(ann, _SEVEN, amount="5")
-    assert "Nothing was kept of this check. People.csv has 7 recipients; one list may have at most 6." in words_of(page)
+        told_fault = words_of(page)  # It is written while it is read.
+    assert "Nothing was kept of this check. People.csv has 7 recipients; one list may have at most 6." in told_fault
     assert "refresh" not in page.text
     assert value("SELECT count(*) FROM uploads") == 0
     assert "Go on to the check" in upload(ann, _SEVEN, amount="5").text, "the next one has its turn"
@@ -198,8 +199,11 @@ def _pressed(ann: Visitor, page: str, to: str) -> TestResponse:
     return ann.client.post(to, data=dict(re.findall(r'name="(csrf_token|form_id)" value="([^"]*)"', form[0])))
 
 
-@pytest.mark.usefixtures("small_parts")
-def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_refill(ann: Visitor) -> None:
+def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_refill(
+    ann: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    forget_everything()
     lines = ("a@example.com,600,=1,", "b@example.com,600,r-2,Own", "c@example.com,300,,", "d@example.com,900,+4,=Label")
     path = sent(ann, "\n".join(("email,amount,reference,label", *lines)), label="Spring")
     assert "Send to the 2 unpaid" in words_of(ann.get(f"{path}/outcome"))
