@@ -11,7 +11,6 @@ import pytest
 from cryptography.fernet import Fernet
 from flask.testing import FlaskClient
 
-from app.actions import log as actions
 from app.cli.answer import Answer
 from app.cli.keys import keys
 from app.cli.members import members
@@ -26,7 +25,7 @@ from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
 from app.platform import keys as platform_key_rows
 from app.postgres.database import transaction
-from app.values.authors import AskedAuthor, Author
+from app.values.authors import Author
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
@@ -144,29 +143,3 @@ def test_an_action_is_there_exactly_if_its_deed_is() -> None:
         refill(connection, organization_id, 5)
         refill(connection, organization_id, 2**63 - 1)
     assert _log() == before
-
-
-def test_a_page_is_of_those_asked_for_and_goes_on_where_it_ends() -> None:
-    organization_id, first = books.make_organization(), len(_log())
-    authors = (Author(operator="ada"), Author(operator="adam"), Author())
-    for by in authors * 2:
-        with transaction(by=by) as connection:
-            actions.record(connection, actions.REFILLED, organization_id=organization_id, detail=by.operator)
-    with transaction(by=authors[0]) as connection:
-        actions.record(connection, actions.USER_CHANGED, subject_id=9)
-    seen: list[int] = []
-    start = None
-    while True:
-        with transaction() as connection:
-            page = action_pages.page(connection, _OF_ALL, start=start, limit=2)
-        seen += [row.id for row in page.rows]
-        start = page.next
-        if start is None:
-            break
-    assert seen == [row.id for row in _log()[::-1]]
-    assert len(seen) == first + 7
-    asked = [(AskedAuthor("operator", "ada"), 3), (AskedAuthor("operator", None), 5), (AskedAuthor("member", 1), 0)]
-    for who, count in asked:
-        assert len(_log(Filters(organization_id=0, sandbox=False, by=who))) == count
-    ada = Filters(organization_id=organization_id, sandbox=False, by=AskedAuthor("operator", "ada"))
-    assert [(row.action, row.operator) for row in _log(ada)] == [("balance.refilled", "ada")] * 2

@@ -6,7 +6,7 @@ from flask import Flask
 from app import organizations
 from app.postgres.database import transaction
 from tests.integration import books
-from tests.integration.test_console_send import checked, confirm
+from tests.integration.console_lists import checked, confirm, value
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
@@ -32,10 +32,7 @@ def _send(of: Visitor) -> str:
     assert answer.status_code == 303, answer.text
     outcome = words_of(of.get(answer.location))
     assert "Awaiting approval" in outcome
-    assert "1 batch of this list awaits an approval by somebody other than Ann Sender" in outcome
-    with transaction() as connection:
-        batch_id = connection.exec_driver_sql("SELECT max(id) FROM batches").scalar_one()
-    return f"/batches/{batch_id}"
+    return f"/batches/{value('SELECT max(id) FROM batches')}"
 
 
 def test_a_list_above_the_limit_is_issued_once_an_approver_who_has_not_sent_it_says_so(
@@ -49,9 +46,6 @@ def test_a_list_above_the_limit_is_issued_once_an_approver_who_has_not_sent_it_s
     for one in (ann, cy):
         assert "awaiting approval" in words_of(one.get(batch))
         assert "Approve or reject it" not in one.get(batch).text
-        assert one.get(f"{batch}/approval").status_code == 403
-        for verb in ("approve", "reject"):
-            assert one.post(f"{batch}/{verb}", reason="x").status_code == 403
     assert "Approve or reject it" in bo.get(batch).text
     page = words_of(bo.get(f"{batch}/approval"))
     assert "Points to issue 101 to 2 recipients Balance now 1,000 Sent by Ann Sender" in page
@@ -92,14 +86,8 @@ def test_a_batch_is_rejected_with_a_reason_which_its_sender_sees(app: Flask, org
 
 def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organization_id: int) -> None:
     mary = visitor(app, organization_id, "admin")
-    path = checked(mary, _LIST)
-    confirm(mary, path)
-    with transaction() as connection:
-        batch_id = connection.exec_driver_sql("SELECT max(id) FROM batches").scalar_one()
-    batch = f"/batches/{batch_id}"
-    page = mary.get(f"{batch}/approval").text
-    assert "somebody else must approve or reject it" in page
-    assert f"{batch}/approve" not in page
+    batch = _send(mary)
+    assert f"{batch}/approve" not in mary.get(f"{batch}/approval").text
     for verb in ("approve", "reject"):
         told = mary.post(f"{batch}/{verb}", of="/members", reason="x")
         assert "Whoever has sent a batch cannot" in words_of(mary.get(told.location))

@@ -1,5 +1,6 @@
-"""What holds for every form of the console: it has its effect once, and nobody is told what is not known."""
+"""What holds for every form of the console: one effect, no word of what is not known, faults told at their fields."""
 
+import html
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from app.console.slow_work import list_checks, password_work
+from app.members import links, members
 from app.postgres.database import transaction
 from app.values import numbers
 from app.values.keys import hash_token
@@ -29,6 +31,9 @@ _STATE = {
 }
 
 _NOT_TYPED = ("csrf_token", "form_id", "seen")
+_WRONG = ("", "x\0" * 200)
+# The names of the interface, and its words for what a program sends; not those of events, which a webhook's page lists.
+_OF_PROGRAMS = re.compile(r"(?<!\.)\b[a-z]+_[a-z_]+\b|\.\d|\b(?:parameter|array|string|integer|null|JSON|field)\b")
 
 
 @pytest.fixture
@@ -161,9 +166,11 @@ def test_a_long_pasted_list_survives_the_end_of_the_session(app: Flask) -> None:
 def test_a_stranger_cannot_have_a_long_form_read(app: Flask) -> None:
     books.empty()
     client = app.test_client()
-    token = forgery_token(client.get("/console/sign-in"))
-    form = {"csrf_token": token, "form": "/console/live/send", "kept-pasted": "x" * 20_000}
-    assert client.post("/console/sign-in", data=form).status_code == 413
+    form = {"csrf_token": forgery_token(client.get("/console/sign-in")), "email": "x@example.com", "password": "x"}
+    for name in ("email", "kept-pasted"):
+        answer = client.post("/console/sign-in", data=form | {"form": "/console/live/send", name: "x" * 20_000})
+        assert answer.status_code == 413
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
 
 
 @pytest.fixture
@@ -226,3 +233,64 @@ def test_a_key_is_not_shown_again_and_the_page_says_what_to_do(app: Flask) -> No
         again = admin.client.post(form.action, data=fields)
         assert again.status_code == 303
         assert f"Nothing was done again. The {lost} was shown then." in admin.client.get(again.location).text
+
+
+def test_a_field_at_fault_is_told_beside_it_and_in_a_summary_that_leads_there(app: Flask) -> None:
+    admin = scene(app)
+    tried = set()
+    for form in all_forms(app, admin).values():
+        for field in form.typed:
+            told = set[str]()
+            for wrong in _WRONG:
+                answer = admin.client.post(form.action, data=filled(admin, form) | {field: wrong})
+                if "There is a problem" in answer.text:
+                    told |= _fields_told(answer, form.page)
+                else:  # The form was taken: what it has changed is made undone.
+                    admin = scene(app)
+            assert field in told, (form.action, told)
+            tried.add((form.endpoint, field))
+    assert len(tried) >= 25
+
+
+def test_so_is_one_of_the_forms_before_the_sign_in(app: Flask) -> None:
+    admin = scene(app)
+    with transaction() as connection:
+        token = links.make_link(connection, members.lock(connection, admin.member_id), by=None)
+    for path in ("/console/sign-in", f"/console/link/{token}"):
+        [form] = [one for one in read(path, admin.client.get(path))[1] if "password" in one.fields]
+        for field in form.typed:
+            answer = admin.client.post(form.action, data=filled(admin, form) | {field: ""})
+            assert _fields_told(answer, form.page) == {field}
+
+
+def test_so_are_the_faults_of_a_search(app: Flask) -> None:
+    admin = scene(app)
+    for of in ("batches", "transactions", "held", "reversals"):
+        page = admin.get(f"/{of}")
+        names = re.findall(r'<(?:input|select)[^>]* name="(\w+)"', page.text.partition('role="search"')[2])
+        assert len(names) >= 3
+        for name in names:
+            answer = admin.client.get(f"/console/live/{of}", query_string={name: _WRONG[1]})
+            assert _fields_told(answer, of) == {name}
+        unknown = admin.get(f"/{of}?send_at=1&credited=maybe")
+        assert "this list does not know" in unknown.text
+        assert _fields_told(unknown, of) == set()
+
+
+def _fields_told(answer: TestResponse, where: str) -> set[str]:
+    """Check the summary of a page, and return the fields beside which a fault stands."""
+    page = answer.text
+    assert "<title>Error: " in page, where
+    [(head, lines)] = re.findall(r'<div class="problems"([^>]*)>(.*?)</div>', page, flags=re.DOTALL)
+    assert 'tabindex="-1" autofocus' in head, where
+    for link in re.findall('href="#([^"]*)"', lines):
+        [control] = re.findall(rf'<(?:input|select|textarea)[^>]* id="{link}"[^>]*>', page)
+        assert 'type="hidden"' not in control, (where, link)
+    summary = html.unescape(re.sub("<[^>]+>", " ", lines))
+    assert not _OF_PROGRAMS.findall(summary), (where, summary)
+    told = re.findall(r'<p class="wrong" id="((\w+)-wrong-\d+)">([^<]*)</p>', page)
+    for place, field, sentence in told:
+        assert f">{sentence}<" in lines, (where, sentence)
+        assert re.search(rf'aria-describedby="[^"]*\b{place}\b', page), (where, place)
+        assert f'href="#{field}' in lines, (where, field)
+    return {field for _, field, _ in told}

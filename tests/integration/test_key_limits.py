@@ -6,13 +6,12 @@ import pytest
 from sqlalchemy import Connection, text
 
 from app import api_keys
-from app.api.sending.accepting import accept_bounded_together, accept_together
+from app.api.sending.accepting import accept_bounded_together
 from app.batches import bounded, key_limits
 from app.batches.accept import Acceptance, Send
 from app.batches.errors import KeyLimit
 from app.batches.key_limits import KeyInUse
 from app.batches.request import IssueRequest
-from app.errors import InvalidKey
 from app.postgres.database import transaction
 from app.values.key_bounds import Bounds
 from app.values.keys import hash_key
@@ -112,14 +111,3 @@ def test_groups_of_the_same_keys_in_any_order_neither_deadlock_nor_pass_a_limit(
     assert _days() == [(98, 0)] * 3
     assert books.deadlocks() == 0
     assert books.breaches() == []
-
-
-def test_each_kind_of_key_is_known_to_its_own_way_alone() -> None:
-    organization_id = books.make_organization(100)
-    with transaction() as connection:
-        plain = books.key_of(connection, organization_id)
-    limited = _key(organization_id, Bounds(batch_limit=50))
-    for way, known, unknown in ((accept_together, plain, limited), (accept_bounded_together, limited, plain)):
-        accepted, refused = way([_send(known, 1), _send(unknown, 1)])
-        assert isinstance(accepted, Acceptance)
-        assert isinstance(refused, InvalidKey)

@@ -8,8 +8,8 @@ from collections import Counter
 
 _PROCESSES = 3
 _THREADS = 2
-_LINES = 400
-_CHILDREN = 20
+_LINES = 200
+_CHILDREN = 10
 
 # Each process logs from threads, from a signal handler that interrupts its main thread, and from forked children.
 _LOG = f"""

@@ -102,6 +102,7 @@ def test_whatever_is_written_between_two_pages(
     assert_complete(seen, before=before, after=look(filters))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("many_connections")
 def test_whatever_is_written_meanwhile() -> None:
     organization_id = books.make_organization(1_000)

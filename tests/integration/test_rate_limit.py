@@ -5,11 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from app.api.openapi.failures import EXAMPLES
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.api.limits import retry_after_s
-from app.api.openapi.calls import FAILURES, REFUSALS
+from app.api.openapi.calls import REFUSALS
 from app.settings import settings
 from app.values.keys import hash_key
 from app.web.application import create_app
@@ -41,8 +42,15 @@ def process(key: str) -> FlaskClient:
 
 
 @pytest.mark.usefixtures("redis")
-@pytest.mark.parametrize(("limit", "window_s"), [("3/second", 1), ("3/minute", 60), ("3/hour", 3_600)])
-@pytest.mark.parametrize("second", [1_000_000.0, 1_000_000.001, 1_000_000.999])
+@pytest.mark.parametrize(
+    ("limit", "window_s", "second"),
+    [
+        ("3/second", 1, 1_000_000.0),
+        ("3/second", 1, 1_000_000.999),
+        ("3/minute", 60, 1_000_000.0),
+        pytest.param("3/hour", 3_600, 1_000_000.001, marks=pytest.mark.long),
+    ],
+)
 def test_nobody_is_told_to_wait_longer_than_the_limit_lasts(
     key: str, monkeypatch: pytest.MonkeyPatch, limit: str, window_s: int, second: float
 ) -> None:
@@ -76,18 +84,10 @@ def test_the_calls_of_a_key_are_counted_together_on_every_path_in_every_process_
     assert {name: answer.headers[name] for name in told} == told
     errors_of(other.get("/v1/batches/99999999999999999999"), 404)
     for client in (one, other):
-        errors_of(client.get(_PATH), 429)
+        refused = client.get(_PATH)
+        assert envelope_of(refused, 429)["additional_data"] == EXAMPLES["too_many_calls"]["additional_data"]
+        assert set(REFUSALS["TooManyCalls"]["headers"]) <= set(refused.headers.keys())
     assert hash_key(key).hex() not in caplog.text
-
-
-@pytest.mark.usefixtures("redis")
-def test_without_a_setting_a_key_may_make_fifty_calls_a_second(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time", lambda: 1_000_000.0)
-    client = process(key)
-    answers = [client.get(_PATH) for _ in range(51)]
-    assert [answer.status_code for answer in answers] == [200] * 50 + [429]
-    assert envelope_of(answers[-1], 429) == FAILURES["too_many_calls"]
-    assert set(REFUSALS["TooManyCalls"]["headers"]) <= set(answers[-1].headers.keys())
 
 
 @pytest.mark.parametrize("limit", ["1/second", "100/minute", "5 per hour", "7/day", "1 / second"])
@@ -96,9 +96,7 @@ def test_every_spelling_that_the_settings_admit_is_one_the_limit_understands(
 ) -> None:
     monkeypatch.setenv("POINTS_RATE_LIMIT", limit)
     data_of(process(key).get(_PATH), 200)
-    counted = [name for name in FakeRedis(server=redis).keys() if b"points" in name]  # noqa: SIM118
-    assert counted
-    assert not any(key.encode() in name for name in counted)
+    assert [name for name in FakeRedis(server=redis).keys() if b"points" in name]  # noqa: SIM118
 
 
 def test_the_limit_is_open_while_redis_is_away_and_a_call_without_a_key_is_no_error_then(

@@ -11,7 +11,7 @@ from app.cli.operator_command import Unreachable, database_in_reach
 from app.errors import Refused
 from app.postgres import connections
 from app.postgres.connections import new_engine
-from app.postgres.database import is_away, snapshot
+from app.postgres.database import is_away
 from app.postgres.timed_connection import TimedConnection
 
 _LIMITS = {
@@ -60,12 +60,6 @@ def test_a_session_speaks_utf_8_whatever_libpq_is_told(server_url: str, monkeypa
     engine.dispose()
 
 
-@pytest.mark.usefixtures("database")
-def test_whoever_reads_everything_may_read_whole_tables() -> None:
-    with snapshot() as connection:
-        assert connection.exec_driver_sql("SHOW enable_seqscan").scalar_one() == "on"
-
-
 def test_what_the_address_itself_asks_for_wins(server_url: str) -> None:
     engine = new_engine(f"{server_url}?options=-c%20statement_timeout%3D7s", pool_size=1)
     with engine.begin() as connection:
@@ -91,17 +85,6 @@ def test_connections_are_bounded_and_a_full_pool_is_an_outage(server_url: str, m
     with engine.connect():
         pass
     engine.dispose()
-
-
-def test_behind_a_pooler_a_session_is_told_nothing_and_prepares_nothing(server_url: str) -> None:
-    engine = new_engine(server_url, pool_size=1, pooler=True)
-    with engine.begin() as connection:
-        limit = connection.exec_driver_sql("SHOW statement_timeout").scalar_one()
-        timed = connection.connection.driver_connection
-    engine.dispose()
-    assert limit == "0"
-    assert isinstance(timed, TimedConnection)
-    assert timed.prepare_threshold is None
 
 
 def test_who_wants_to_wait_less_leaves_the_next_user_of_the_connection_its_time(server_url: str) -> None:

@@ -2,10 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from app.webhooks.errors import WebhookNotStuck
+from app.webhooks.webhooks import WebhookRow
 from cryptography.fernet import Fernet
 from sqlalchemy import text
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -17,12 +20,10 @@ from app.postgres.database import transaction
 from app.settings import settings
 from app.webhooks import actions as webhook_actions
 from app.webhooks import attempts, cursors, delivery, posting, webhooks
-from app.webhooks.errors import WebhookDisabled, WebhookLimit, WebhookNotStuck
 from app.webhooks.lag import lag_by_status, lags
 from app.webhooks.secrets import encrypted, new_secret, reencrypted
-from app.webhooks.webhooks import WebhookRow
 from tests.deadline import until
-from tests.integration import books, hooks
+from tests.integration import books, hooks, races
 from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -86,20 +87,6 @@ def _after(webhook: WebhookRow, receiver: Receiver) -> list[int]:
     return [sequence - webhook.position for sequence in receiver.sequences]
 
 
-def test_each_event_arrives_once_in_order_with_a_signature(organization_id: int, receiver: Receiver) -> None:
-    secret = new_secret()
-    webhook = hooks.make(organization_id, receiver.url, secret=secret)
-    hooks.write(organization_id, *["key.created", "key.revoked"] * 60)
-    _deliver(webhook)
-    assert _after(webhook, receiver) == list(range(1, 121))
-    for call in receiver.calls:
-        assert Webhook(secret).verify(call.body, call.headers) == call.event
-        assert call.headers["webhook-id"] == call.event["id"]
-    with pytest.raises(WebhookVerificationError):
-        Webhook(new_secret()).verify(call.body, call.headers)
-    assert (_read(webhook).position, _read(webhook).status) == (webhook.position + 120, "enabled")
-
-
 def test_a_flapping_receiver_gets_each_event_at_least_once_in_order(organization_id: int, receiver: Receiver) -> None:
     webhook = hooks.make(organization_id, receiver.url)
     hooks.write(organization_id, *["key.created"] * 6)
@@ -112,25 +99,6 @@ def test_a_flapping_receiver_gets_each_event_at_least_once_in_order(organization
     seen = _after(webhook, receiver)
     assert seen == [1, 1, 2, 2, 2, 3, 3, 4, 5, 5, 6]
     assert _read(webhook).status == "enabled"
-
-
-def test_a_receiver_that_is_down_is_left_at_its_event_until_it_is_time(
-    organization_id: int, receiver: Receiver
-) -> None:
-    webhook = hooks.make(organization_id, f"http://127.0.0.1:{receiver.port}/")
-    hooks.write(organization_id, "key.created", "key.created")
-    receiver.answer = status(503)
-    _deliver(webhook)
-    _deliver(webhook)  # It is not time yet.
-    assert _after(webhook, receiver) == [1]
-    failing = _read(webhook)
-    assert (failing.status, failing.failures, failing.position) == ("failing", 1, webhook.position)
-    assert failing.retry_at is not None
-    assert timedelta(seconds=3) < failing.retry_at - datetime.now(UTC) <= timedelta(seconds=6)
-    receiver.answer = status(200)
-    _retry(webhook)
-    assert _after(webhook, receiver) == [1, 1, 2]
-    assert (_read(webhook).status, _read(webhook).failures) == ("enabled", 0)
 
 
 def test_a_hanging_receiver_is_given_up_and_holds_no_connection(
@@ -157,19 +125,8 @@ _OTHER_TRANSACTIONS = text("""
 """)
 
 
-_IMPOSSIBLE_WAITS = (
-    "Thu, 01 Jan 99999999999999999999 00:00:00 GMT",
-    "Thu, 01 Jan 2026 00:00:00 +99999999999999999999",
-    "Thu, 01 Jan 99999 00:00:00 GMT",
-    "Thu, 99 Foo 99999",
-    "-5",
-    "NaN",
-    "9" * 400,
-)
-
-
-@pytest.mark.parametrize("asked", _IMPOSSIBLE_WAITS)
-def test_an_impossible_retry_after_is_a_failed_attempt_like_any_other(
+@pytest.mark.parametrize("asked", ["Thu, 99 Foo 99999", "9" * 400])
+def test_an_impossible_retry_after_changes_neither_a_failed_attempt_nor_a_success(
     organization_id: int, receiver: Receiver, asked: str
 ) -> None:
     webhook = hooks.make(organization_id, receiver.url)
@@ -180,17 +137,10 @@ def test_an_impossible_retry_after_is_a_failed_attempt_like_any_other(
     assert (failing.status, failing.failures, failing.position) == ("failing", 1, webhook.position)
     assert failing.retry_at is not None
     assert timedelta(seconds=3) < failing.retry_at - datetime.now(UTC) <= timedelta(seconds=10)
-    assert _attempts(webhook) == [(1, 503, "refused")]
-
-
-@pytest.mark.parametrize("asked", _IMPOSSIBLE_WAITS)
-def test_a_2xx_is_a_success_whatever_its_retry_after_says(organization_id: int, receiver: Receiver, asked: str) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
     receiver.answer = status(204, Retry_After=asked)
-    _deliver(webhook)
+    _retry(webhook)
     assert (_read(webhook).status, _read(webhook).position) == ("enabled", webhook.position + 1)
-    assert _attempts(webhook) == [(1, 204, None)]
+    assert _attempts(webhook) == [(1, 503, "refused"), (2, 204, None)]
 
 
 def _attempts(webhook: WebhookRow) -> list[tuple[int, int | None, str | None]]:
@@ -304,41 +254,24 @@ def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does
     assert (_read(webhook).status, _read(webhook).disabled_reason) == ("disabled", "failing")
 
 
-def test_what_happens_while_it_is_disabled_arrives_once_it_is_enabled(organization_id: int, receiver: Receiver) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    _set(webhook, retry_at="clock_timestamp() + interval '1 minute'")
-    _do(webhook_actions.disable, webhook)
-    assert _read(webhook).retry_at is None
-    hooks.number(organization_id)
-    hooks.write(organization_id, *["key.created"] * 30)
-    _deliver(webhook)
-    assert receiver.calls == []
-    with pytest.raises(WebhookDisabled):
-        _do(webhook_actions.ping, webhook)
-    _do(webhook_actions.enable, webhook)
-    _deliver(webhook)
-    assert _after(webhook, receiver) == list(range(1, 32))
-    assert receiver.calls[0].event["type"] == "webhook.disabled"
-
-
 def test_the_times_between_attempts_are_those_of_the_contract() -> None:
     hour = 3_600
     steps = [5, 300, 1_800, *(hours * hour for hours in (2, 5, 10, 14, 20, 24, 24, 24))]
     for failures, step in enumerate(steps, start=1):
-        found = [attempts.delay_s(failures, retry_after_s=None) for _ in range(200)]
+        found = [attempts.delay_s(failures, retry_after_s=None) for _ in range(100)]
         assert 0.8 * step <= min(found) < 0.9 * step < 1.1 * step < max(found) <= 1.2 * step
         assert attempts.delay_s(failures, retry_after_s=1.9 * step) == 1.9 * step
         assert attempts.delay_s(failures, retry_after_s=100 * step) == 2 * step
         assert attempts.delay_s(failures, retry_after_s=0) >= 0.8 * step
 
 
-def test_only_the_types_that_are_asked_for_arrive_and_the_rest_is_passed(
+def test_only_the_types_that_are_asked_for_arrive_of_one_mode_and_the_rest_is_passed(
     organization_id: int, receiver: Receiver
 ) -> None:
     webhook = hooks.make(organization_id, receiver.url, "batch.*", "key.revoked")
-    hooks.write(
-        organization_id, "key.created", "batch.issued", "key.revoked", "balance.low", "batch.refused", "key.created"
-    )
+    hooks.write(organization_id, "batch.issued", sandbox=True)
+    told = ("key.created", "batch.issued", "key.revoked", "balance.low", "batch.refused", "key.created")
+    hooks.write(organization_id, *told)
     _deliver(webhook)
     assert _after(webhook, receiver) == [2, 3, 5]
     assert _read(webhook).position == webhook.position + 6
@@ -367,23 +300,12 @@ def test_a_ping_is_for_the_webhook_that_was_pinged(organization_id: int, receive
         assert [call.event["type"] for call in other.calls] == ["key.created"]
 
 
-def test_a_log_is_of_one_mode(organization_id: int, receiver: Receiver) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "batch.issued", sandbox=True)
-    _deliver(webhook)
-    assert receiver.calls == []
-
-
 @pytest.mark.usefixtures("many_connections")
-def test_two_that_deliver_at_once_send_each_event_once(organization_id: int, receiver: Receiver) -> None:
+def test_some_that_deliver_at_once_send_each_event_once(organization_id: int, receiver: Receiver) -> None:
     webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, *["key.created"] * 40)
-    at_once = [threading.Thread(target=_deliver, args=(webhook,)) for _ in range(6)]
-    for thread in at_once:
-        thread.start()
-    for thread in at_once:
-        thread.join()
-    assert _after(webhook, receiver) == list(range(1, 41))
+    hooks.write(organization_id, *["key.created"] * 20)
+    races.at_once(*[lambda: _deliver(webhook)] * 4)
+    assert _after(webhook, receiver) == list(range(1, 21))
 
 
 def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for_none(
@@ -442,15 +364,10 @@ def test_what_a_call_changes_meanwhile_is_not_undone(organization_id: int, recei
         assert _after(webhook, receiver) == [1, 0, 1, 2]
 
 
-def test_replay_goes_back_and_never_ahead_or_behind_what_is_kept(organization_id: int, receiver: Receiver) -> None:
+def test_replay_goes_back_no_further_than_what_is_kept(organization_id: int, receiver: Receiver) -> None:
     webhook = hooks.make(organization_id, receiver.url)
     hooks.write(organization_id, *["key.created"] * 4)
     _deliver(webhook)
-    with pytest.raises(InvalidRequest):
-        _do(webhook_actions.replay, webhook, webhook.position + 6)
-    _do(webhook_actions.replay, webhook, webhook.position + 3)
-    _deliver(webhook)
-    assert _after(webhook, receiver) == [1, 2, 3, 4, 3, 4]
     books.execute(
         *books.WITHOUT_GUARDS,
         f"DELETE FROM events WHERE sequence <= {webhook.position + 2}",
@@ -459,13 +376,14 @@ def test_replay_goes_back_and_never_ahead_or_behind_what_is_kept(organization_id
     with pytest.raises(InvalidRequest) as refused:
         _do(webhook_actions.replay, webhook, webhook.position + 2)
     assert str(webhook.position + 3) in refused.value.faults["from_sequence"][0]
+    _do(webhook_actions.replay, webhook, webhook.position + 3)
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1, 2, 3, 4, 3, 4]
 
 
 def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, receiver: Receiver) -> None:
     webhook = hooks.make(organization_id, receiver.url, "key.revoked")
     hooks.write(organization_id, "key.created", "key.revoked", "key.created", "key.revoked")
-    with pytest.raises(WebhookNotStuck):
-        _do(webhook_actions.skip, webhook)
     receiver.answer = status(500)
     _deliver(webhook)
     _do(webhook_actions.skip, webhook)
@@ -476,21 +394,20 @@ def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, re
         _do(webhook_actions.skip, webhook)
 
 
-def test_for_a_day_after_a_rotation_both_secrets_sign(organization_id: int, receiver: Receiver) -> None:
+def test_a_day_after_a_rotation_the_old_secret_signs_no_more(organization_id: int, receiver: Receiver) -> None:
     old, new = new_secret(), new_secret()
     webhook = hooks.make(organization_id, receiver.url, secret=old)
     with transaction() as connection:
         webhooks.replace_secret(connection, webhook.id, secret=encrypted(new))
-    hooks.write(organization_id, "key.created")
-    _deliver(webhook)
-    for secret in (old, new):
-        Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
-    _set(webhook, previous_secret_until="clock_timestamp()")
-    hooks.write(organization_id, "key.created")
-    _deliver(webhook)
-    Webhook(new).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
-    with pytest.raises(WebhookVerificationError):
-        Webhook(old).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
+    for is_over in (False, True):
+        if is_over:
+            _set(webhook, previous_secret_until="clock_timestamp()")
+        hooks.write(organization_id, "key.created")
+        _deliver(webhook)
+        call = receiver.calls[-1]
+        Webhook(new).verify(call.body, call.headers)
+        with pytest.raises(WebhookVerificationError) if is_over else nullcontext():
+            Webhook(old).verify(call.body, call.headers)
 
 
 def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
@@ -532,16 +449,6 @@ def test_no_secret_stands_in_the_database_or_in_a_log_line(
     [failed] = [event for event in events if event["event"] == "webhook_failed"]
     assert (failed["webhook_id"], failed["status"], failed["error"]) == (webhook.id, 500, "refused")
     assert all(bare not in str(event) and receiver.url not in str(event) for event in events)
-
-
-def test_there_may_be_ten_of_an_organization_and_mode(organization_id: int) -> None:
-    for _ in range(10):
-        hooks.make(organization_id, "http://127.0.0.1:1024/")
-    with pytest.raises(WebhookLimit):
-        hooks.make(organization_id, "http://127.0.0.1:1024/")
-    with transaction() as connection:
-        webhooks.remove(connection, 1)
-    hooks.make(organization_id, "http://127.0.0.1:1024/")
 
 
 def test_attempts_past_their_time_are_dropped_in_steps(organization_id: int, receiver: Receiver) -> None:

@@ -97,14 +97,14 @@ def test_ten_slow_receivers_of_each_of_two_organizations_take_no_thread_from_a_t
 def test_slow_receivers_of_any_number_of_organizations_leave_threads_to_the_others(
     slow: _Slow, quick: Receiver
 ) -> None:
-    for _ in range(20):
+    for _ in range(14):
         _organization(slow.url, webhooks=1, are_slow=True)
     until(lambda: len(slow.calls) == 12, "the slow receivers are asked")
     _organization(quick.url, webhooks=1)
     until(lambda: quick.calls, "the quick receiver is asked beside them")
     assert len(slow.calls) == 12
     slow.released.set()
-    until(lambda: len(slow.calls) == 20, "each slow receiver has its turn")
+    until(lambda: len(slow.calls) == 14, "each slow receiver has its turn")
 
 
 def test_a_receiver_is_slow_while_its_last_attempt_took_a_second_or_more(
