@@ -35,19 +35,6 @@ def test_workers_that_drain_one_organization_at_once_issue_every_batch_once(monk
 
 
 @pytest.mark.usefixtures("many_connections", "no_failure")
-def test_of_32_sends_that_each_want_the_whole_balance_exactly_one_is_debited() -> None:
-    organization_id = books.make_organization(100)
-    books.make_users(ANN)
-    # No sweep runs here: a batch is issued by its own worker, or by the one that this worker left it to.
-    batch_ids = races.at_once(*[partial(books.issue_now, organization_id, [ANN], 100)] * 32)
-    counts = _debited_counts(organization_id, batch_ids)
-    assert (counts.count(1), counts.count(0)) == (1, 31)
-    assert books.balance_of(organization_id) == 0
-    assert books.balance_of_user(ANN) == 100
-    assert books.breaches() == []
-
-
-@pytest.mark.usefixtures("many_connections", "no_failure")
 def test_the_row_lock_alone_keeps_workers_from_debiting_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: 32 workers, each with all 32 batches before its eyes.
     another = itertools.count()
@@ -174,12 +161,10 @@ def test_a_refill_that_holds_the_row_does_not_turn_a_worker_away() -> None:
     # The trap of SKIP LOCKED: the worker would leave, and nobody would look at the queue again.
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 1)
-    with races.started() as start:
-        with transaction() as connection:
-            refill(connection, organization_id, 1)
-            drained = start(lambda: books.drain_all(organization_id))
-            races.until_waiting()
-        assert drained.result(races.PATIENCE_S) == [batch_id]
+    drained = races.behind(
+        lambda connection: refill(connection, organization_id, 1), lambda: books.drain_all(organization_id)
+    )
+    assert drained == [batch_id]
 
 
 @pytest.mark.usefixtures("database")

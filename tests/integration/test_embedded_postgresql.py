@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from tests.deadline import TIMEOUT_S
+from tests.integration import races
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
 
@@ -29,6 +32,20 @@ def private_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "private"
     folder.mkdir(mode=0o700)
     return folder
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[PostgreSQL]:
+    datadir = DataDir(folder)
+    datadir.create()
+    server = PostgreSQL(datadir)
+    server.prepare()
+    server.start_detached()
+    try:
+        server.wait_until_ready()
+        yield server
+    finally:
+        server.stop()
 
 
 @as_root
@@ -42,52 +59,28 @@ def test_root_runs_it_as_another_user(private_folder: Path, monkeypatch: pytest.
     )
     monkeypatch.setattr(postgresql_data, "binary", lambda name: private_folder / "pginstall" / "bin" / name)
     before = private_folder.stat()
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
-    server = PostgreSQL(datadir)
-    server.prepare()
-    server.start_detached()
-    try:
-        server.wait_until_ready()
-        with psycopg.connect(server.url()) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
+    with _running(private_folder / "data") as server, psycopg.connect(server.url()) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
         process = server.process()
         assert process is not None
         assert process.uids().real != 0
-    finally:
-        server.stop()
     after = private_folder.stat()
     assert (after.st_mode, after.st_uid) == (before.st_mode, before.st_uid)
 
 
-@pytest.mark.parametrize("name", ["do$HOME lar", "a `date` b", 'a "quoted" one', "it's", "$(touch run)"])
-def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(private_folder: Path, name: str) -> None:
-    server = PostgreSQL(DataDir(private_folder / name))
-    server._datadir.create()
-    server.prepare()
-    server.start_detached()
-    try:
-        server.wait_until_ready()
+def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(private_folder: Path) -> None:
+    with _running(private_folder / """it's $HOME, a `date`, a "quoted" one and $(touch run)""") as server:
         assert server.process() is not None
-    finally:
-        server.stop()
+        assert list(Path().glob("run")) == list(private_folder.rglob("run")) == []
 
 
 def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(private_folder: Path) -> None:
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
     for create in ("CREATE TABLE kept AS SELECT 7 AS number", "SELECT 1"):
-        server = PostgreSQL(datadir)
-        server.prepare()
-        server.start_detached()
-        try:
-            server.wait_until_ready()
+        with _running(private_folder / "data") as server:
             with psycopg.connect(server.url()) as connection:
                 connection.execute(create)
                 assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
             running = server.process()
-        finally:
-            server.stop()
         assert running is not None
         assert not psutil.pid_exists(running.pid) or running.status() == psutil.STATUS_ZOMBIE
         assert server.process() is None
@@ -111,7 +104,7 @@ def test_a_command_stops_its_server_unless_it_is_used(private_folder: Path, monk
         server.stop()
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
+@races.first_of("comes_back", [True, False])
 def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_ends(
     private_folder: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
 ) -> None:
@@ -149,6 +142,7 @@ def test_a_server_of_another_folder_is_left_alone(private_folder: Path, unmigrat
     assert server.process() is None
 
 
+@pytest.mark.long
 def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:
     datadir = DataDir(private_folder / "data")
     # initdb writes this file long before its last.
@@ -165,7 +159,7 @@ def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(
     private_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = PostgreSQL(DataDir(private_folder))
-    server.prepare()
+    server._datadir.update("servers.json", postgresql_port=1)
     for memory_mb, cache in ((256, "128MB"), (2_048, "512MB"), (65_536, "1024MB")):
         memory = psutil.virtual_memory()._replace(total=memory_mb * 2**20)
         monkeypatch.setattr(psutil, "virtual_memory", lambda memory=memory: memory)
@@ -181,17 +175,13 @@ def test_a_folder_of_that_name_that_is_not_ours_is_left_as_it_is(private_folder:
     assert (system / "PG_VERSION").read_text() == "15\n"
 
 
+@pytest.mark.long
 @as_root
 def test_what_root_starts_in_the_folder_of_another_is_theirs(private_folder: Path) -> None:
     os.chown(private_folder, 12_345, 12_345)
     datadir = DataDir(private_folder)
-    server = PostgreSQL(datadir)
-    server.prepare()
-    server.start_detached()
-    try:
-        server.wait_until_ready()
-    finally:
-        server.stop()
+    with _running(private_folder):
+        pass
     valkey = Valkey(datadir)
     valkey.prepare()
     with subprocess.Popen(valkey.command(), cwd=datadir.path) as process:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from app import api_keys, organizations
@@ -33,12 +34,7 @@ def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
         with transaction() as connection:
             return refill(connection, organization_id, 50)
 
-    with races.started() as start:
-        with transaction() as connection:
-            books.issue(connection, organization_id)
-            refilled = start(refill_fifty)
-            races.until_waiting()
-        assert refilled.result(races.PATIENCE_S) == 120
+    assert races.behind(lambda drain: books.issue(drain, organization_id), refill_fifty) == 120
     assert books.balance_of(organization_id) == 120
     assert books.breaches() == []
 
@@ -65,12 +61,11 @@ def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
 def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
-    with races.started() as start:
-        with transaction() as connection:
-            organizations.set_flags(connection, organization_id, is_suspended=True)
-            drained = start(lambda: books.drain_all(organization_id))
-            races.until_waiting()
-        assert drained.result(races.PATIENCE_S) == [batch_id]
+
+    def suspend(connection: Connection) -> None:
+        organizations.set_flags(connection, organization_id, is_suspended=True)
+
+    assert races.behind(suspend, lambda: books.drain_all(organization_id)) == [batch_id]
     assert books.read_batch(organization_id, batch_id)[0].status == "refused"
     assert books.balance_of(organization_id) == 100
 
@@ -79,17 +74,9 @@ def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
 def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> None:
     organization_id = books.make_organization(100)
     before = books.queue_batch(organization_id, [ANN], 30)
-
-    def suspend() -> None:
-        with transaction() as connection:
-            organizations.set_flags(connection, organization_id, is_suspended=True)
-
-    with races.started() as start:
-        with transaction() as connection:
-            assert books.issue(connection, organization_id) == [before]
-            suspended = start(suspend)
-            races.until_waiting()
-        suspended.result(races.PATIENCE_S)
+    races.behind(
+        lambda drain: books.issue(drain, organization_id), lambda: books.set_flags(organization_id, is_suspended=True)
+    )
     after = books.issue_now(organization_id, [ANN], 30)
     statuses = [books.read_batch(organization_id, batch_id)[0].status for batch_id in (before, after)]
     assert statuses == ["issued", "refused"]
@@ -107,12 +94,7 @@ def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch:
         with transaction() as connection:
             return books.issue(connection, organization_id, only=batch_id)
 
-    with races.started() as start:
-        with transaction() as connection:
-            assert books.issue(connection, organization_id) == [batch_id]
-            again = start(issue_again)
-            races.until_waiting()
-        assert again.result(races.PATIENCE_S) == []
+    assert races.behind(lambda owner: books.issue(owner, organization_id), issue_again) == []
     assert books.balance_of(organization_id) == 70
 
 
@@ -181,7 +163,7 @@ def _not_locked(table: str, column: str) -> list[int]:
         return sorted(connection.exec_driver_sql(statement).scalars())
 
 
-whatever_plans = pytest.mark.parametrize("plans", ["any plan", "no index"])
+whatever_plans = races.first_of("plans", ["no index", "any plan"])
 
 
 @pytest.mark.usefixtures("database")
@@ -298,7 +280,7 @@ def test_two_orders_of_locking_deadlock_and_the_count_shows_it() -> None:
 def test_imports_that_meet_on_the_same_addresses_in_opposite_orders_never_deadlock() -> None:
     emails = [f"{n}@example.com" for n in range(400)]
     before = books.deadlocks()
-    for attempt in range(5):
+    for attempt in range(2):
         fresh = [f"{attempt}-{email}" for email in emails]
         races.at_once(partial(books.make_users, *fresh), partial(books.make_users, *reversed(fresh)))
     assert books.deadlocks() == before
