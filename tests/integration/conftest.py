@@ -173,7 +173,7 @@ def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Proc
         running = psutil.Process(process.pid)
         until(lambda: bool(workers.upkeep_of(running)), what="its upkeep runs")
         workers.upkeep_of(running)[0].suspend()
-        until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
+        until(lambda: bool(sender.control.ping(timeout=0.5, limit=1)), what="the worker answers")
         yield running
     finally:
         process.terminate()

@@ -22,6 +22,7 @@ from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from tests.deadline import TIMEOUT_S
 from tests.integration import races
+from tests.service.template import copy_to
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
 
@@ -32,6 +33,13 @@ def private_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "private"
     folder.mkdir(mode=0o700)
     return folder
+
+
+@pytest.fixture
+def datadir(private_folder: Path) -> DataDir:
+    """Give a data directory in which PostgreSQL has been set up, and does not run."""
+    copy_to(private_folder / "data")
+    return DataDir(private_folder / "data")
 
 
 @contextmanager
@@ -74,9 +82,9 @@ def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(pr
         assert list(Path().glob("run")) == list(private_folder.rglob("run")) == []
 
 
-def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(private_folder: Path) -> None:
+def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(datadir: DataDir) -> None:
     for create in ("CREATE TABLE kept AS SELECT 7 AS number", "SELECT 1"):
-        with _running(private_folder / "data") as server:
+        with _running(datadir.path) as server:
             with psycopg.connect(server.url()) as connection:
                 connection.execute(create)
                 assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
@@ -86,10 +94,8 @@ def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(privat
         assert server.process() is None
 
 
-def test_a_command_stops_its_server_unless_it_is_used(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_stops_its_server_unless_it_is_used(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL")
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
     server = PostgreSQL(datadir)
     another = datadir.try_lock("use.lock", shared=True)
     assert another is not None
@@ -106,11 +112,9 @@ def test_a_command_stops_its_server_unless_it_is_used(private_folder: Path, monk
 
 @races.first_of("comes_back", [True, False])
 def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_ends(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
+    datadir: DataDir, monkeypatch: pytest.MonkeyPatch, comes_back: bool
 ) -> None:
     monkeypatch.delenv("DATABASE_URL")
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
     server = PostgreSQL(datadir)
     server.prepare()
     created = process_identity(psutil.Process())
@@ -203,9 +207,7 @@ def test_data_of_roots_own_is_refused_because_no_server_may_run_on_it(private_fo
         PostgreSQL(datadir).prepare()
 
 
-def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(private_folder: Path) -> None:
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
+def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(datadir: DataDir) -> None:
     server = PostgreSQL(datadir)
     server.prepare()
     (datadir.path / "postgresql" / "postgresql.conf").unlink()
@@ -214,11 +216,11 @@ def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(private_fo
         server.start_detached()
 
 
-def test_the_environment_of_other_servers_is_ignored(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_other_servers_is_ignored(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGSSLMODE": "require", "PGCHANNELBINDING": "require", "PGDATABASE": "another"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    with servers.database(DataDir(private_folder / "data")) as embedded, engine().connect() as connection:
+    with servers.database(datadir) as embedded, engine().connect() as connection:
         assert embedded
         assert connection.exec_driver_sql("SELECT current_database()").scalar_one() == "points"
 

@@ -18,6 +18,8 @@ from tests.conftest import Servers
 from tests.integration import books, races
 from tests.integration.plans import use_no_index
 
+pytestmark = pytest.mark.usefixtures("database")
+
 ANN = "ann@example.com"
 
 
@@ -25,7 +27,6 @@ ANN = "ann@example.com"
 _AT_ONCE_S = 5.0
 
 
-@pytest.mark.usefixtures("database")
 def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 30)
@@ -39,7 +40,6 @@ def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("database")
 def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
     organization_id = books.make_organization(10)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
@@ -57,7 +57,6 @@ def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("database")
 def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
@@ -70,7 +69,6 @@ def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     assert books.balance_of(organization_id) == 100
 
 
-@pytest.mark.usefixtures("database")
 def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> None:
     organization_id = books.make_organization(100)
     before = books.queue_batch(organization_id, [ANN], 30)
@@ -82,7 +80,6 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
     assert statuses == ["issued", "refused"]
 
 
-@pytest.mark.usefixtures("database")
 def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
     another = itertools.count()
@@ -103,7 +100,6 @@ def _make_key(organization_id: int) -> int:
         return api_keys.create(connection, organization_id, sandbox=False)[0]
 
 
-@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("holder", ["drain", "refill"])
 @pytest.mark.parametrize(
     "write",
@@ -124,7 +120,6 @@ def test_what_changes_no_balance_waits_for_no_lock_of_the_row(write: Callable[[i
         assert start(lambda: write(organization_id)).result(_AT_ONCE_S) == 2
 
 
-@pytest.mark.usefixtures("database")
 def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_other() -> None:
     mine, other = books.make_organization(100), books.make_organization(100)
     books.make_users(ANN, "bob@example.com")
@@ -166,7 +161,6 @@ def _not_locked(table: str, column: str) -> list[int]:
 whatever_plans = races.first_of("plans", ["no index", "any plan"])
 
 
-@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("prepare", [_fold, _claim], ids=["fold", "claim"])
 @whatever_plans
 def test_balances_are_changed_in_the_order_of_their_users_whatever_the_order_of_the_addresses(
@@ -191,7 +185,6 @@ def test_balances_are_changed_in_the_order_of_their_users_whatever_the_order_of_
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("database")
 @whatever_plans
 def test_a_claim_locks_its_users_in_the_order_of_their_ids_before_it_writes_anything(
     plans: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
@@ -217,7 +210,6 @@ def test_a_claim_locks_its_users_in_the_order_of_their_ids_before_it_writes_anyt
     assert [books.balance_of_user(email) for email in EMAILS] == [1] * 40
 
 
-@pytest.mark.usefixtures("database")
 def test_a_fold_and_a_reversal_lock_no_user() -> None:
     organization_id = books.make_organization(100)
     books.make_users(ANN)
