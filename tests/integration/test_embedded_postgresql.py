@@ -159,11 +159,9 @@ def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) ->
     assert not (datadir.path / "postgresql.unfinished").exists()
 
 
-def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = PostgreSQL(DataDir(private_folder))
-    server._datadir.update("servers.json", postgresql_port=1)
+def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = PostgreSQL(datadir)
+    server.prepare()
     for memory_mb, cache in ((256, "128MB"), (2_048, "512MB"), (65_536, "1024MB")):
         memory = psutil.virtual_memory()._replace(total=memory_mb * 2**20)
         monkeypatch.setattr(psutil, "virtual_memory", lambda memory=memory: memory)
