@@ -4,13 +4,16 @@ import gc
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import Flask
+from sqlalchemy import Engine
 from sqlalchemy.pool import Pool, QueuePool
 from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
@@ -25,6 +28,7 @@ from app.postgres import connections, standby
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
+from app.web.application import create_app
 from tests.contract.postgresql import PROGRAMS, older_postgresql
 from tests.deadline import TIMEOUT_S, comes_true
 from tests.service.inside import Service
@@ -45,12 +49,21 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+# The engine of the database that most tests use: its statements are compiled, and its connections open.
+_kept: list[Engine] = []
+
+
 def forget_everything() -> None:
     """Drop what a process keeps for its life: settings, connections, the Redis client."""
+    _forget(closing=True)
+
+
+def _forget(*, closing: bool) -> None:
     for engine in (connections._engine, connections._standby_engine):
-        if engine is not None:
-            _until_given_back(engine.pool)
+        if engine is not None and (not _are_given_back(engine.pool) or closing or engine not in _kept):
             engine.dispose()
+    if connections._engine in _kept:
+        connections._engine = None  # Otherwise its connections would be dropped as if inherited.
     discard_inherited_connections()
     standby._left_alone_until = 0.0
     settings.cache_clear()
@@ -62,11 +75,12 @@ def forget_everything() -> None:
     clear_contextvars()
 
 
-def _until_given_back(pool: Pool) -> None:
+def _are_given_back(pool: Pool) -> bool:
     """Wait until no thread of the last test reads any more: a dropped pool closes nothing that comes back."""
     assert isinstance(pool, QueuePool)
     if pool.checkedout() and not comes_true(lambda: pool.checkedout() == 0, within_s=2):
         gc.collect()  # Of an answer that nobody has read to its end.
+    return pool.checkedout() == 0
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +92,19 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("DATABASE_READ_URL", raising=False)
     for name, value in _NOWHERE.items():
         monkeypatch.setenv(name, value)
-    forget_everything()
+    _forget(closing=False)
     yield
-    forget_everything()
+    _forget(closing=False)
+
+
+def shared_app() -> Flask:
+    """Return the application of the settings as they are. Its routes and pages are compiled once."""
+    return _app_of(settings().redis_url, settings().rate_limit)
+
+
+@lru_cache
+def _app_of(_redis_url: str, _rate_limit: str) -> Flask:
+    return create_app()  # It reads no other setting before the first request.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +120,12 @@ def events() -> Iterator[list[MutableMapping[str, Any]]]:
         yield collected
 
 
+def may_empty_tables(server: PostgreSQL) -> None:
+    """Let the service's role delete rows past their triggers, as `tests.tables` does."""
+    with server._connect_as_superuser() as connection:
+        connection.execute("GRANT SET ON PARAMETER session_replication_role TO points")
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Start a real PostgreSQL, migrated, and a real Valkey, once for all tests."""
@@ -109,6 +139,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     process = subprocess.Popen(cache.command(), stdout=subprocess.DEVNULL)
     try:
         server.wait_until_ready()
+        may_empty_tables(server)
         assert cache.answers(within_s=TIMEOUT_S)
         yield Servers(database_url=server.url(), redis_url=cache.url())
     finally:
@@ -171,18 +202,50 @@ def _folder(tmp_path_factory: pytest.TempPathFactory, name: str) -> Path:
     return of_the_run(tmp_path_factory.getbasetemp(), name)
 
 
-@pytest.fixture(name="database")
-def _database(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a test the real PostgreSQL, its tables empty and its ids starting at 1."""
+@pytest.fixture
+def reached(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have everything of ours use the real PostgreSQL, whatever its tables hold."""
     monkeypatch.setenv("DATABASE_URL", servers.database_url)
-    forget_everything()
+    _forget(closing=False)
+    if not _kept:
+        _kept.append(connections.engine())
+    connections._engine = _kept[0]
+
+
+@pytest.fixture(name="database")
+def _database(reached: None) -> None:
+    """Give a test the real PostgreSQL, its tables empty and its ids starting at 1."""
+    _fill(None)
+
+
+# Who has written the rows that the tests before have left as they were.
+_written_by: list[Callable[[], None] | None] = [None]
+
+
+def _fill(write: Callable[[], None] | None) -> None:
+    _written_by[0] = None
     with transaction() as connection:
         connection.exec_driver_sql(EMPTY)
+    if write is not None:
+        write()
+        _written_by[0] = write
+
+
+@pytest.fixture
+def given(reached: None) -> Callable[[Callable[[], None]], None]:
+    """Give a test that changes nothing rows that are written once for all such tests in a row."""
+
+    def give(write: Callable[[], None]) -> None:
+        if _written_by[0] is not write:
+            _fill(write)
+
+    return give
 
 
 @pytest.fixture
 def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test the real Valkey, empty."""
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
-    forget_everything()
+    settings.cache_clear()
+    process_redis.redis.cache_clear()
     process_redis.redis().flushdb()

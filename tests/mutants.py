@@ -73,7 +73,7 @@ MUTANTS = (
                 ),
             ),
         ],
-        tests=["tests/integration/test_drain.py", "tests/integration/test_issue.py"],
+        tests=["tests/integration/test_drain.py"],
     ),
     Mutant(
         name="balances are changed unordered",
@@ -137,7 +137,7 @@ MUTANTS = (
                 "WHERE b.id = :id AND :organization_id > 0",
             )
         ],
-        tests=["tests/integration/test_batches.py", "tests/contract/test_isolation.py"],
+        tests=["tests/contract/test_isolation.py"],
     ),
     Mutant(
         name="a replay runs again",

@@ -1,12 +1,15 @@
 """The books as a test handles them: organizations with balances, users, queued batches, the audit."""
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
+import psycopg
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
 
 from app import api_keys, organizations, users
 from app.audit.run import Breach, audit
@@ -346,13 +349,9 @@ def counts() -> tuple[int, int]:
 # No test has more to drain than this many drains of ten rounds.
 _DRAINS_MAX = 20
 
-# The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
-_GUARDED = (
-    *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
-    *("unnumbered_events", "events", "event_logs", "members", "user_entries", "user_balances"),
-)
-WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
-WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]
+# The triggers would refuse before an audit has its turn. Rolled back with what follows, or undone.
+WITHOUT_GUARDS = ["SET LOCAL session_replication_role = replica"]
+WITH_GUARDS = ["SET LOCAL session_replication_role = origin"]
 
 
 def execute(*statements: str) -> None:
@@ -360,6 +359,37 @@ def execute(*statements: str) -> None:
     with transaction() as connection:
         for statement in statements:
             connection.exec_driver_sql(statement)
+
+
+@contextmanager
+def undone() -> Iterator[Connection]:
+    """Open a transaction of which nothing stays, and no id is drawn."""
+    with engine().connect() as connection:
+        as_before = connection.execute(_SEQUENCES_AS_THEY_ARE).scalar_one()
+        try:
+            yield connection
+        finally:
+            connection.rollback()
+            connection.exec_driver_sql(f"SELECT {as_before}")
+            connection.rollback()
+
+
+_SEQUENCES_AS_THEY_ARE = text("""
+    SELECT string_agg(format('setval(%L, %s, %L)', seqrelid::regclass, coalesce(last_value, seqstart),
+                             last_value IS NOT NULL), ', ')
+    FROM pg_sequence, pg_sequence_last_value(seqrelid) AS last_value
+""")
+
+
+def refused_by(*statements: str) -> str | None:
+    """Return the constraint or the trigger that refuses one of the statements; nothing of them stays."""
+    try:
+        with undone() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+    except IntegrityError as error:
+        return cast(psycopg.Error, error.orig).diag.constraint_name
+    return None
 
 
 def breaches() -> list[Breach]:

@@ -5,15 +5,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 
 import psutil
+import psycopg
 import pytest
 from celery import Celery
 from flask import Flask
 from redis.exceptions import RedisError
-from sqlalchemy import Engine
+from sqlalchemy import URL, Engine, make_url
 
 import migrations
 from app.api.sending import send_path, threads
@@ -22,13 +25,14 @@ from app.local.postgresql import PostgreSQL
 from app.messaging import process_redis
 from app.messaging.drains import Drains
 from app.postgres.connections import LOCK_TIMEOUT_MS, connections_in_use, engine, new_engine
-from app.web.application import create_app
-from tests.conftest import Servers, forget_everything
+from app.settings import settings
+from tests.conftest import Servers, forget_everything, may_empty_tables, shared_app
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import books, races, workers
 from tests.integration.visitors import Visitor, visitor
 from tests.ports import free_port
+from tests.service.template import copy_to
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +44,7 @@ def _patient_drains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def app(database: None) -> Flask:
-    return create_app()
+    return shared_app()
 
 
 @pytest.fixture
@@ -111,12 +115,16 @@ def no_failure(events: list[MutableMapping[str, Any]]) -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def unmigrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    """Start a real PostgreSQL whose database nobody has migrated."""
-    server = PostgreSQL(DataDir(tmp_path_factory.mktemp("unmigrated")))
+    """Start a real PostgreSQL whose database holds nothing, for what a test may do to a whole database or server."""
+    folder = tmp_path_factory.mktemp("unmigrated") / "data"
+    copy_to(folder)
+    server = PostgreSQL(DataDir(folder))
     server.prepare()
     server.start_detached()
     try:
         server.wait_until_ready()
+        may_empty_tables(server)
+        _hold_nothing(server.url())
         yield server
     finally:
         server.stop()
@@ -130,12 +138,23 @@ def server_url(unmigrated: PostgreSQL) -> str:
 @pytest.fixture
 def scratch(server_url: str) -> Iterator[Engine]:
     """Give a test that server's database, empty."""
+    _hold_nothing(server_url)
     empty = new_engine(server_url, pool_size=5)
-    with empty.begin() as connection:
-        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
-        connection.exec_driver_sql("CREATE SCHEMA public")
     yield empty
     empty.dispose()
+
+
+def _hold_nothing(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("SET client_min_messages = warning")
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+
+
+@pytest.fixture
+def upkeep(database: None, broker: None) -> ModuleType:
+    """Import it only now: importing the worker ends a process that has no settings yet."""
+    return import_module("worker.upkeep")
 
 
 @pytest.fixture
@@ -154,24 +173,56 @@ def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Proc
         running = psutil.Process(process.pid)
         until(lambda: bool(workers.upkeep_of(running)), what="its upkeep runs")
         workers.upkeep_of(running)[0].suspend()
-        until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
+        until(lambda: bool(sender.control.ping(timeout=0.5, limit=1)), what="the worker answers")
         yield running
     finally:
         process.terminate()
         process.wait(races.PATIENCE_S)
 
 
+@pytest.fixture(scope="package")
+def partitioned(unmigrated: PostgreSQL) -> Callable[[int], str]:
+    """Give a function that makes a database whose partitions hold so many ids, anew each time, and return its address.
+
+    It is a copy of one that is migrated once.
+    """
+    ours = make_url(unmigrated.url())
+    names: dict[int, str] = {}
+
+    def make(ids: int) -> str:
+        with unmigrated._connect_as_superuser() as connection:
+            if ids not in names:
+                connection.execute(f"CREATE DATABASE partitioned_{ids} OWNER {ours.username}".encode())
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setenv("POINTS_PARTITION_BATCH_IDS", str(ids))
+                    settings.cache_clear()
+                    migrations.upgrade(_address(ours, f"partitioned_{ids}"))
+                names[ids] = f"partitioned_{ids}"
+            connection.execute(b"DROP DATABASE IF EXISTS partitioned WITH (FORCE)")
+            copy = f"CREATE DATABASE partitioned OWNER {ours.username} TEMPLATE {names[ids]} STRATEGY file_copy"
+            connection.execute(copy.encode())
+        return _address(ours, "partitioned")
+
+    return make
+
+
+def _address(url: URL, database: str) -> str:
+    return url.set(database=database).render_as_string(hide_password=False)
+
+
 @pytest.fixture
 def small_partitions(
-    scratch: Engine, server_url: str, servers: Servers, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    partitioned: Callable[[int], str],
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> Iterator[None]:
     """Give a test a database whose partitions are small, and have everything of ours use it."""
-    size, options = getattr(request, "param", (64, ""))
-    monkeypatch.setenv("POINTS_PARTITION_BATCH_IDS", str(size))
+    ids, options = getattr(request, "param", (64, ""))
+    monkeypatch.setenv("POINTS_PARTITION_BATCH_IDS", str(ids))
     monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "20")
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
-    migrations.upgrade(server_url)
-    monkeypatch.setenv("DATABASE_URL", f"{server_url}?options={quote(options)}")
+    monkeypatch.setenv("DATABASE_URL", f"{partitioned(ids)}?options={quote(options)}")
     forget_everything()
     yield
     forget_everything()

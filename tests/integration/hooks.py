@@ -1,6 +1,7 @@
 """Webhooks as a test of deliveries handles them: made, with events in their logs."""
 
 import pytest
+from app.webhooks.webhooks import WebhookRow
 from cryptography.fernet import Fernet
 
 from app.events import log
@@ -10,7 +11,6 @@ from app.settings import settings
 from app.webhooks import cursors, webhooks
 from app.webhooks.cursors import Due
 from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.webhooks import WebhookRow
 
 
 def allow_receivers_here(monkeypatch: pytest.MonkeyPatch) -> None:

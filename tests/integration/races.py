@@ -1,11 +1,12 @@
 """Races on purpose: calls that start in one moment, and how to see that somebody waits for a lock."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
+import pytest
 from sqlalchemy import Connection, event, text
 
 from app.postgres import locks
@@ -17,6 +18,12 @@ from tests.deadline import until
 PATIENCE_S = 30.0
 
 _T = TypeVar("_T")
+
+
+def first_of(name: str, values: Iterable[object]) -> pytest.MarkDecorator:
+    """Take the first value in each run, and the others, of which each is a further try, in the long one."""
+    first, *more = values
+    return pytest.mark.parametrize(name, [first, *(pytest.param(value, marks=pytest.mark.long) for value in more)])
 
 
 def at_once(*calls: Callable[[], _T]) -> list[_T]:
@@ -40,6 +47,16 @@ def started() -> Iterator[Callable[[Callable[[], _T]], Future[_T]]]:
     """
     with ThreadPoolExecutor(4) as pool:
         yield pool.submit
+
+
+def behind(hold: Callable[[Connection], object], call: Callable[[], _T]) -> _T:
+    """Make a call that waits for what a transaction holds, and return what it returns once that has committed."""
+    with started() as start:
+        with transaction() as connection:
+            hold(connection)
+            waiting_call = start(call)
+            until_waiting()
+        return waiting_call.result(PATIENCE_S)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import text
 
 from app import api_keys, organizations
-from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, OrganizationDisabled, OrganizationSuspended, PointsError
@@ -80,16 +79,6 @@ def test_nobody_is_refused_for_what_another_of_the_group_has_done() -> None:
     assert books.counts() == (1, 0)
 
 
-def test_a_revoked_key_is_as_unknown_as_one_that_never_was() -> None:
-    organization_id = books.make_organization(100)
-    with transaction() as connection:
-        key_hash = books.key_of(connection, organization_id)
-        api_keys.revoke(connection, 1)
-    [outcome] = _accept(Send(key_hash, _request(ANN), None))
-    assert isinstance(outcome, InvalidKey)
-    assert books.counts() == (0, 0)
-
-
 def test_one_idempotency_key_twice_in_a_group_is_one_batch() -> None:
     organization_id = books.make_organization(100)
     key = _key(organization_id)
@@ -104,17 +93,6 @@ def test_one_idempotency_key_twice_in_a_group_is_one_batch() -> None:
     assert (again.batch_id, again.existed) == (first.batch_id, True)  # and finds it.
     assert isinstance(reused, IdempotencyKeyReused)
     assert books.counts() == (2, 0)
-
-
-def test_a_batch_that_the_key_names_is_found_though_the_organization_may_not_issue_today() -> None:
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
-    books.drain_all(organization_id)
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"is_disabled": True})
-    [outcome] = _accept(Send(_key(organization_id), _request(ANN), "once"))
-    assert isinstance(outcome, Acceptance)
-    assert (outcome.batch_id, outcome.status, outcome.existed) == (batch_id, "issued", True)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +110,11 @@ def test_groups_that_meet_on_the_same_keys_in_opposite_orders_never_deadlock() -
     organization_id = books.make_organization(100)
     key = _key(organization_id)
     before = books.deadlocks()
-    for attempt in range(10):
+    for attempt in range(4):
         sends = [Send(key, _request(ANN), f"{attempt}-{number}") for number in range(40)]
         races.at_once(partial(_accept, *sends), partial(_accept, *reversed(sends)), partial(_accept, *sends))
     assert books.deadlocks() == before
-    assert books.counts() == (400, 0)
+    assert books.counts() == (160, 0)
 
 
 def test_the_use_of_a_key_is_old_until_it_is_noted() -> None:
@@ -184,72 +162,3 @@ def test_only_what_is_written_draws_ids_because_ids_make_eras() -> None:
     assert _drawn() == before
     _accept(Send(_key(one), request, None))
     assert _drawn() == before + 160 // 16 + 1
-
-
-def _forget(*, at_most: int = 100) -> int:
-    with transaction() as connection:
-        return batches.forget_idempotency_keys(
-            connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=at_most
-        )
-
-
-def _is_known(organization_id: int, key: str) -> bool:
-    """Ask with a request that nobody has made: only a key that names a batch refuses it. Nothing is kept."""
-    request = IssueRequest(emails=[ANN], email_keys=[ANN], amount=99, atomic=False, label=None)
-    with transaction() as connection:
-        [outcome] = accept(connection, [Send(books.key_of(connection, organization_id), request, key)])
-        connection.rollback()
-    return isinstance(outcome, IdempotencyKeyReused)
-
-
-def _age(interval: str) -> None:
-    """Let everything that was done to the batches have been done so much earlier."""
-    moments = ", ".join(f"{moment} = {moment} - interval '{interval}'" for moment in ("created_at", "issued_at"))
-    books.execute(*books.WITHOUT_GUARDS, f"UPDATE batches SET {moments}", *books.WITH_GUARDS)
-
-
-def test_a_key_is_known_for_30_days_and_forgotten_some_time_after() -> None:
-    organization_id = books.make_organization(100)
-    books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
-    books.drain_all(organization_id)
-    _age("30 days 1 hour")
-    assert _forget() == 0
-    assert _is_known(organization_id, "once")
-    _age("1 day")
-    assert _forget() == 1
-    assert not _is_known(organization_id, "once")
-    assert _forget() == 0
-
-
-def test_the_key_of_a_batch_that_is_still_queued_is_never_forgotten() -> None:
-    organization_id = books.make_organization(100)
-    books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
-    _age("1 year")
-    assert _forget() == 0
-    assert _is_known(organization_id, "once")
-
-
-def test_keys_are_forgotten_oldest_first_and_so_many_at_a_time() -> None:
-    organization_id = books.make_organization(100)
-    for key in ("c", "b", "a"):
-        books.queue_batch(organization_id, [ANN], 1, idempotency_key=key)
-    books.drain_all(organization_id)
-    books.execute(
-        *books.WITHOUT_GUARDS,
-        "UPDATE batches SET issued_at = now() - make_interval(days => 40 + id::int)",  # "a" is the oldest.
-        *books.WITH_GUARDS,
-    )
-    assert _forget(at_most=2) == 2
-    assert [_is_known(organization_id, key) for key in ("a", "b", "c")] == [False, False, True]
-    assert _forget(at_most=2) == 1
-
-
-def test_a_batch_whose_key_is_forgotten_stays_as_it_was_issued() -> None:
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
-    books.drain_all(organization_id)
-    before = books.read_batch(organization_id, batch_id)[1]
-    _age("1 year")
-    _forget()
-    assert books.read_batch(organization_id, batch_id)[1] == before
-    assert books.breaches() == []

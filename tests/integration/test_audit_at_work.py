@@ -37,10 +37,6 @@ def test_an_audit_counts_what_it_looked_at() -> None:
     assert (seen.organizations, seen.users, seen.batches, seen.transactions) == (2, 3, 2, 2)
 
 
-def test_an_audit_of_empty_books_finds_nothing() -> None:
-    assert _audit() == Audit(organizations=0, users=0, batches=0, transactions=0, breaches=[])
-
-
 def test_a_breach_says_what_was_seen() -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)

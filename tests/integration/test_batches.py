@@ -11,7 +11,7 @@ from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.queue import Queued, count_queued, due_batches, organizations_waiting, postpone
 from app.batches.request import IssueRequest
-from app.errors import NotFound, PointsError
+from app.errors import PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races
 
@@ -37,58 +37,6 @@ def _accepted(organization_id: int, request: IssueRequest = REQUEST, **how: Any)
     outcome = _accept(organization_id, request, **how)
     assert isinstance(outcome, Acceptance), outcome
     return outcome
-
-
-def test_an_accepted_batch_is_queued_as_it_was_asked_for() -> None:
-    organization_id = books.make_organization()
-    emails = ["Bob@Example.com", ANN]
-    request = IssueRequest(emails=emails, email_keys=[BOB, ANN], amount=7, atomic=True, label=None)
-    batch_id = _accepted(organization_id, request, key=None).batch_id
-    batch, transactions = books.read_batch(organization_id, batch_id)
-    assert (batch.status, batch.amount, batch.label, batch.issued_at) == ("queued", 7, None, None)
-    assert transactions == []
-    books.drain_all(organization_id)
-    assert [row.email for row in books.read_batch(organization_id, batch_id)[1]] == emails
-
-
-@pytest.mark.parametrize("sandbox", [False, True], ids=["live", "sandbox"])
-def test_a_batch_is_found_by_its_own_organization_and_mode_alone(*, sandbox: bool) -> None:
-    mine, other = books.make_organization(), books.make_organization()
-    batch_id = _accepted(mine, sandbox=sandbox).batch_id
-    with transaction() as connection:
-        found = batches.get(connection, batch_id, organization_id=mine, sandbox=sandbox)
-        assert (found.id, found.organization_id, found.sandbox) == (batch_id, mine, sandbox)
-        for asked, owner, mode in (
-            (batch_id, mine, not sandbox),
-            (batch_id, other, sandbox),
-            (batch_id + 1, mine, sandbox),
-        ):
-            with pytest.raises(NotFound):
-                batches.get(connection, asked, organization_id=owner, sandbox=mode)
-
-
-def test_a_key_finds_the_batch_that_was_accepted_with_the_same_meaning() -> None:
-    organization_id = books.make_organization(100)
-    first = _accepted(organization_id)
-    assert (first.existed, first.status, first.organization_id) == (False, "queued", organization_id)
-    again = _accepted(organization_id)
-    assert (again.batch_id, again.status, again.existed) == (first.batch_id, "queued", True)
-    books.drain_all(organization_id)
-    again = _accepted(organization_id)
-    assert (again.batch_id, again.status, again.existed) == (first.batch_id, "issued", True)
-    assert books.counts() == (0, 2)
-
-
-def test_of_many_sends_with_one_key_at_once_one_is_accepted_and_the_others_find_it() -> None:
-    organization_id = books.make_organization()
-    _accepted(organization_id, key="another")  # So that the API key is there already.
-    outcomes = races.at_once(*[partial(_accept, organization_id)] * 8)
-    own = [one for one in outcomes if isinstance(one, Acceptance) and not one.existed]
-    assert len(own) == 1
-    # Who met the other's uncommitted row was told to ask again, and finds it.
-    again = [_accepted(organization_id) if one is None else one for one in outcomes]
-    assert {one.batch_id for one in again if isinstance(one, Acceptance)} == {own[0].batch_id}
-    assert books.counts() == (2, 0)
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["committed", "rolled back"])
@@ -117,16 +65,6 @@ def _waiting(longer_than_s: float) -> list[int]:
         return organizations_waiting(connection, longer_than_s=longer_than_s)
 
 
-def test_a_queued_batch_is_due_until_it_is_issued() -> None:
-    mine, other = books.make_organization(100), books.make_organization(100)
-    assert not books.has_due(mine)
-    books.queue_batch(mine, [ANN], 1)
-    assert books.has_due(mine)
-    assert not books.has_due(other)
-    books.drain_all(mine)
-    assert not books.has_due(mine)
-
-
 def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
@@ -138,15 +76,6 @@ def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
     with transaction() as connection:
         assert count_queued(connection) == Queued(batches=2, reversals=0, oldest_s=0.0)
     assert books.drain_all(organization_id) == queued
-
-
-def test_the_due_batches_of_an_organization_are_its_own_however_many_others_have() -> None:
-    mine, other = books.make_organization(100), books.make_organization(100)
-    for _ in range(2):
-        books.queue_batch(other, [ANN], 1)
-    queued = [books.queue_batch(mine, [ANN], 1) for _ in range(3)]
-    with transaction() as connection:
-        assert [one.id for one in due_batches(connection, mine, at_most=2)] == queued[:2]
 
 
 def test_an_organization_with_the_last_id_of_32_bits_has_due_batches_as_any_other() -> None:

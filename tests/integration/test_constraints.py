@@ -1,15 +1,13 @@
 """The constraints: each refuses what its name says, whatever code there is above it."""
 
-import psycopg
+from collections.abc import Callable
+
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import IntegrityError
 
 from app.members import links
 from app.postgres.database import transaction
 from tests.integration import books
-
-pytestmark = pytest.mark.usefixtures("database")
 
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
@@ -432,13 +430,22 @@ def _write_the_rows() -> None:
     )
 
 
+# The triggers would refuse before a constraint has its turn.
+_WITHOUT_GUARDS = [
+    f"ALTER TABLE {table} DISABLE TRIGGER USER"
+    for table in (
+        *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
+        *("unnumbered_events", "events", "event_logs", "members", "user_entries", "user_balances"),
+    )
+]
+
+
 @pytest.mark.parametrize(("constraint", "statement"), REFUSED, ids=[name for name, _ in REFUSED])
-def test_the_constraint_refuses_what_its_name_says(constraint: str, statement: str) -> None:
-    _write_the_rows()
-    with pytest.raises(IntegrityError) as refused:
-        books.execute(*books.WITHOUT_GUARDS, statement)
-    assert isinstance(refused.value.orig, psycopg.Error)
-    assert _of_the_table(refused.value.orig.diag.constraint_name) == constraint
+def test_the_constraint_refuses_what_its_name_says(
+    given: Callable[[Callable[[], None]], None], constraint: str, statement: str
+) -> None:
+    given(_write_the_rows)
+    assert _of_the_table(books.refused_by(*_WITHOUT_GUARDS, statement)) == constraint
 
 
 def _of_the_table(name: str | None) -> str | None:
@@ -452,6 +459,7 @@ _OF_THE_TABLE = text("""
 """)
 
 
+@pytest.mark.usefixtures("reached")
 def test_every_constraint_of_the_database_is_tried_here() -> None:
     with transaction() as connection:
         names = connection.execute(_CONSTRAINTS).scalars().all()

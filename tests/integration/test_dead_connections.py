@@ -1,13 +1,10 @@
 """Connections that die or fall silent: nobody waits for ever, and the next call finds one that lives."""
 
 import gc
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
@@ -55,24 +52,6 @@ def _is_gone(engine: Engine, backend: int) -> bool:
     with engine.begin() as connection:
         statement = "SELECT FROM pg_stat_activity WHERE pid = %(pid)s"
         return connection.exec_driver_sql(statement, {"pid": backend}).first() is None
-
-
-@contextmanager
-def _frozen(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-def test_a_statement_that_a_frozen_backend_does_not_answer_ends(impatient: Engine) -> None:
-    backend = _backend(impatient)
-    with _frozen(backend):
-        with pytest.raises(OperationalError, match="not answered") as caught:
-            _backend(impatient)
-        assert caught.value.connection_invalidated
-        assert _backend(impatient) != backend
 
 
 def test_a_silence_behind_a_proxy_ends_each_wait(proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,16 +157,6 @@ def test_who_lifts_the_limit_waits_longer_and_the_next_user_of_the_connection_do
         connection.execute(sleep)
 
 
-def test_after_a_connection_was_terminated_the_next_call_works(server_url: str, scratch: Engine) -> None:
-    engine = new_engine(server_url, pool_size=1)
-    backend = _backend(engine)
-    with scratch.begin() as connection:
-        connection.exec_driver_sql(f"SELECT pg_terminate_backend({backend})")
-    until(lambda: _is_gone(scratch, backend), what="the backend has ended")
-    assert _backend(engine) != backend
-    engine.dispose()
-
-
 def test_after_a_restart_the_next_call_works_on_each_connection(unmigrated: PostgreSQL, server_url: str) -> None:
     engine = new_engine(server_url, pool_size=3)
     connections = [engine.connect() for _ in range(3)]
@@ -236,12 +205,6 @@ def test_a_session_that_postgresql_has_ended_is_away_by_whatever_name(server_url
     # A farewell that is read together with the answer before it is a notice to libpq: then the end has the usual name.
     until(ends_under_a_name_of_its_own, what="PostgreSQL has said why, and psycopg has no name for an outage")
     engine.dispose()
-
-
-def test_a_mistake_of_ours_is_not_an_outage(scratch: Engine) -> None:
-    with pytest.raises(DBAPIError) as caught, scratch.begin() as connection:
-        connection.exec_driver_sql("SELECT nothing")
-    assert not is_away(caught.value)
 
 
 def test_taking_a_connection_asks_the_server_nothing(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

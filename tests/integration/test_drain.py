@@ -27,61 +27,6 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 _DRAINS_LOCK_TIMEOUT_MS = issue._LOCK_TIMEOUT_MS
 
 
-def test_batches_of_one_drain_start_each_from_the_balance_that_the_one_before_left() -> None:
-    organization_id = books.make_organization(100)
-    queued = [books.queue_batch(organization_id, [ANN, BOB], amount) for amount in (20, 25, 7)]
-    assert books.rounds_of(organization_id) == [queued]
-    seen = [books.read_batch(organization_id, batch_id) for batch_id in queued]
-    assert [[row.balance for row in transactions] for _, transactions in seen] == [[80, 60], [35, 10], [3, 3]]
-    assert [(batch.debited_count, batch.current_balance) for batch, _ in seen] == [(2, 60), (2, 10), (1, 3)]
-    assert books.breaches() == []
-
-
-def test_an_atomic_batch_that_debits_nobody_leaves_the_balance_to_the_next_of_its_drain() -> None:
-    organization_id = books.make_organization(100)
-    too_large = books.queue_batch(organization_id, [ANN, BOB], 60, atomic=True)
-    next_one = books.queue_batch(organization_id, [ANN, BOB], 50, atomic=True)
-    assert books.rounds_of(organization_id) == [[too_large, next_one]]
-    assert books.read_batch(organization_id, too_large)[0].current_balance == 100
-    assert books.read_batch(organization_id, next_one)[0].current_balance == 0
-    assert books.breaches() == []
-
-
-def test_live_and_sandbox_batches_of_one_drain_are_paid_from_balances_of_their_own() -> None:
-    organization_id = books.make_organization(100, sandbox_balance=50)
-    queued = [
-        (books.queue_batch(organization_id, [ANN], amount, sandbox=sandbox), sandbox)
-        for amount, sandbox in [(40, False), (30, True), (40, False), (30, True), (20, True)]
-    ]
-    assert books.rounds_of(organization_id) == [[batch_id for batch_id, _ in queued]]
-    seen = [books.read_batch(organization_id, batch_id, sandbox=sandbox)[0] for batch_id, sandbox in queued]
-    assert [batch.current_balance for batch in seen] == [60, 20, 20, 20, 0]
-    assert [batch.last_refill for batch in seen] == [100, 50, 100, 50, 50]
-    assert books.balance_of(organization_id) == 20
-    assert books.balance_of(organization_id, sandbox=True) == 0
-    assert books.breaches() == []
-
-
-def test_a_drain_leaves_the_batches_of_other_organizations_queued() -> None:
-    mine, other = books.make_organization(100), books.make_organization(100)
-    books.queue_batch(mine, [ANN], 1)
-    theirs = books.queue_batch(other, [ANN], 1)
-    books.drain_all(mine)
-    assert books.read_batch(other, theirs)[0].status == "queued"
-    assert books.balance_of(other) == 100
-
-
-def test_draining_twice_changes_nothing() -> None:
-    organization_id = books.make_organization(100)
-    books.make_users(ANN)
-    batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
-    before = books.read_batch(organization_id, batch_id)
-    assert books.drain_all(organization_id) == []
-    assert books.read_batch(organization_id, batch_id) == before
-    assert books.balance_of(organization_id) == 80
-    assert books.balance_of_user(ANN) == 10
-
-
 def test_a_batch_delivered_twice_is_found_issued_under_the_lock_and_left_alone() -> None:
     organization_id = books.make_organization(100)
     books.make_users(ANN)
@@ -95,13 +40,30 @@ def test_a_batch_delivered_twice_is_found_issued_under_the_lock_and_left_alone()
     assert books.breaches() == []
 
 
-def test_a_drain_after_an_issued_batch_takes_only_the_new_one(events: list[MutableMapping[str, Any]]) -> None:
-    organization_id = books.make_organization(100)
-    books.issue_now(organization_id, [ANN], 10)
-    new = books.queue_batch(organization_id, [ANN], 10)
-    assert books.rounds_of(organization_id) == [[new]]
-    # A drain that had also taken the issued one would have failed and been made good batch by batch.
-    assert [event for event in events if event["log_level"] == "error"] == []
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        (["is_disabled"], "organization_disabled"),
+        (["is_suspended"], "organization_suspended"),
+        (["is_disabled", "is_suspended"], "organization_disabled"),
+    ],
+)
+def test_what_an_organization_may_not_issue_is_refused_for_good_and_writes_nothing(flags: list[str], code: str) -> None:
+    organization_id = books.make_organization(100, sandbox_balance=100)
+    books.make_users(ANN)
+    queued = {sandbox: books.queue_batch(organization_id, [ANN], 10, sandbox=sandbox) for sandbox in (False, True)}
+    books.set_flags(organization_id, **dict.fromkeys(flags, True))
+    assert books.drain_all(organization_id) == list(queued.values())
+    books.set_flags(organization_id, **dict.fromkeys(flags, False))
+    assert books.drain_all(organization_id) == []
+    for sandbox, batch_id in queued.items():
+        with transaction() as connection:
+            assert books.issue(connection, organization_id, only=batch_id) == []
+        batch, transactions = books.read_batch(organization_id, batch_id, sandbox=sandbox)
+        assert (batch.status, batch.refusal, batch.issued_at, transactions) == ("refused", code, None, [])
+        assert books.balance_of(organization_id, sandbox=sandbox) == 100
+    assert books.balance_of_user(ANN) == 0
+    assert books.breaches() == []
 
 
 def test_a_round_takes_no_more_batches_than_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +196,7 @@ def _paid_by_a_loop(amounts: list[int], balance: int) -> int:
 
 
 @effort(
-    max_examples=100,
+    max_examples=60,
     deadline=None,
     # The fixtures stay for all examples; each example empties the tables itself.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from tests.deadline import TIMEOUT_S
+from tests.integration import races
+from tests.service.template import copy_to
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
 
@@ -29,6 +33,27 @@ def private_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "private"
     folder.mkdir(mode=0o700)
     return folder
+
+
+@pytest.fixture
+def datadir(private_folder: Path) -> DataDir:
+    """Give a data directory in which PostgreSQL has been set up, and does not run."""
+    copy_to(private_folder / "data")
+    return DataDir(private_folder / "data")
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[PostgreSQL]:
+    datadir = DataDir(folder)
+    datadir.create()
+    server = PostgreSQL(datadir)
+    server.prepare()
+    server.start_detached()
+    try:
+        server.wait_until_ready()
+        yield server
+    finally:
+        server.stop()
 
 
 @as_root
@@ -42,61 +67,35 @@ def test_root_runs_it_as_another_user(private_folder: Path, monkeypatch: pytest.
     )
     monkeypatch.setattr(postgresql_data, "binary", lambda name: private_folder / "pginstall" / "bin" / name)
     before = private_folder.stat()
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
-    server = PostgreSQL(datadir)
-    server.prepare()
-    server.start_detached()
-    try:
-        server.wait_until_ready()
-        with psycopg.connect(server.url()) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
+    with _running(private_folder / "data") as server, psycopg.connect(server.url()) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
         process = server.process()
         assert process is not None
         assert process.uids().real != 0
-    finally:
-        server.stop()
     after = private_folder.stat()
     assert (after.st_mode, after.st_uid) == (before.st_mode, before.st_uid)
 
 
-@pytest.mark.parametrize("name", ["do$HOME lar", "a `date` b", 'a "quoted" one', "it's", "$(touch run)"])
-def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(private_folder: Path, name: str) -> None:
-    server = PostgreSQL(DataDir(private_folder / name))
-    server._datadir.create()
-    server.prepare()
-    server.start_detached()
-    try:
-        server.wait_until_ready()
+def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(private_folder: Path) -> None:
+    with _running(private_folder / """it's $HOME, a `date`, a "quoted" one and $(touch run)""") as server:
         assert server.process() is not None
-    finally:
-        server.stop()
+        assert list(Path().glob("run")) == list(private_folder.rglob("run")) == []
 
 
-def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(private_folder: Path) -> None:
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
+def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(datadir: DataDir) -> None:
     for create in ("CREATE TABLE kept AS SELECT 7 AS number", "SELECT 1"):
-        server = PostgreSQL(datadir)
-        server.prepare()
-        server.start_detached()
-        try:
-            server.wait_until_ready()
+        with _running(datadir.path) as server:
             with psycopg.connect(server.url()) as connection:
                 connection.execute(create)
                 assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
             running = server.process()
-        finally:
-            server.stop()
         assert running is not None
         assert not psutil.pid_exists(running.pid) or running.status() == psutil.STATUS_ZOMBIE
         assert server.process() is None
 
 
-def test_a_command_stops_its_server_unless_it_is_used(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_stops_its_server_unless_it_is_used(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL")
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
     server = PostgreSQL(datadir)
     another = datadir.try_lock("use.lock", shared=True)
     assert another is not None
@@ -111,13 +110,11 @@ def test_a_command_stops_its_server_unless_it_is_used(private_folder: Path, monk
         server.stop()
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
+@races.first_of("comes_back", [True, False])
 def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_ends(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
+    datadir: DataDir, monkeypatch: pytest.MonkeyPatch, comes_back: bool
 ) -> None:
     monkeypatch.delenv("DATABASE_URL")
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
     server = PostgreSQL(datadir)
     server.prepare()
     created = process_identity(psutil.Process())
@@ -149,6 +146,7 @@ def test_a_server_of_another_folder_is_left_alone(private_folder: Path, unmigrat
     assert server.process() is None
 
 
+@pytest.mark.long
 def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:
     datadir = DataDir(private_folder / "data")
     # initdb writes this file long before its last.
@@ -161,10 +159,8 @@ def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) ->
     assert not (datadir.path / "postgresql.unfinished").exists()
 
 
-def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = PostgreSQL(DataDir(private_folder))
+def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = PostgreSQL(datadir)
     server.prepare()
     for memory_mb, cache in ((256, "128MB"), (2_048, "512MB"), (65_536, "1024MB")):
         memory = psutil.virtual_memory()._replace(total=memory_mb * 2**20)
@@ -181,17 +177,13 @@ def test_a_folder_of_that_name_that_is_not_ours_is_left_as_it_is(private_folder:
     assert (system / "PG_VERSION").read_text() == "15\n"
 
 
+@pytest.mark.long
 @as_root
 def test_what_root_starts_in_the_folder_of_another_is_theirs(private_folder: Path) -> None:
     os.chown(private_folder, 12_345, 12_345)
     datadir = DataDir(private_folder)
-    server = PostgreSQL(datadir)
-    server.prepare()
-    server.start_detached()
-    try:
-        server.wait_until_ready()
-    finally:
-        server.stop()
+    with _running(private_folder):
+        pass
     valkey = Valkey(datadir)
     valkey.prepare()
     with subprocess.Popen(valkey.command(), cwd=datadir.path) as process:
@@ -213,9 +205,7 @@ def test_data_of_roots_own_is_refused_because_no_server_may_run_on_it(private_fo
         PostgreSQL(datadir).prepare()
 
 
-def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(private_folder: Path) -> None:
-    datadir = DataDir(private_folder / "data")
-    datadir.create()
+def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(datadir: DataDir) -> None:
     server = PostgreSQL(datadir)
     server.prepare()
     (datadir.path / "postgresql" / "postgresql.conf").unlink()
@@ -224,11 +214,11 @@ def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(private_fo
         server.start_detached()
 
 
-def test_the_environment_of_other_servers_is_ignored(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_other_servers_is_ignored(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGSSLMODE": "require", "PGCHANNELBINDING": "require", "PGDATABASE": "another"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    with servers.database(DataDir(private_folder / "data")) as embedded, engine().connect() as connection:
+    with servers.database(datadir) as embedded, engine().connect() as connection:
         assert embedded
         assert connection.exec_driver_sql("SELECT current_database()").scalar_one() == "points"
 

@@ -25,28 +25,6 @@ def last_event(organization_id: int, *, sandbox: bool = False) -> dict[str, Any]
     return events_of(organization_id, sandbox=sandbox)[-1]
 
 
-def test_every_change_writes_its_event_in_the_log_that_it_belongs_to() -> None:
-    organization_id = books.make_organization(100, sandbox_balance=50)
-    books.issue_now(organization_id, [ANN, BOB], 10)
-    books.issue_now(organization_id, [ANN], 10, sandbox=True)
-    books.make_users(ANN)
-    books.reverse_now(organization_id, batch_id=1)
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"is_suspended": True, "is_disabled": True})
-        organizations.change(connection, organization_id, {"is_suspended": False, "is_disabled": False})
-        api_keys.revoke(connection, 2)
-        reset_sandbox(connection, organization_id)
-    assert types_of(organization_id) == [
-        *("balance.refilled", "key.created", "batch.issued", "key.created", "transaction.claimed", "reversal.issued"),
-        *("organization.disabled", "organization.suspended", "organization.enabled", "organization.resumed"),
-        "key.revoked",
-    ]
-    assert types_of(organization_id, sandbox=True) == ["balance.refilled", "batch.issued", "balance.refilled"]
-    for sandbox in (False, True):
-        sequences = [event["sequence"] for event in events_of(organization_id, sandbox=sandbox)]
-        assert sequences == list(range(1, len(sequences) + 1))
-
-
 def test_what_changes_nothing_writes_no_event() -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 1)
@@ -159,48 +137,6 @@ def test_a_scheduled_batch_is_told_with_its_moment_of_then_each_time_it_is_moved
     assert [event["data"]["batch"]["final"] for event in told] == [False, False, True]
 
 
-def test_a_refused_batch_is_told_with_the_reason() -> None:
-    organization_id = books.make_organization(100)
-    books.queue_batch(organization_id, [ANN], 1)
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"is_suspended": True})
-    books.drain_all(organization_id)
-    event = last_event(organization_id)
-    assert event["type"] == "batch.refused"
-    assert event["data"]["batch"]["refusal"] == "organization_suspended"
-    assert event["data"]["batch"]["counts"] is None
-
-
-def test_a_registration_writes_one_event_for_each_organization_and_lists_a_hundred_transactions() -> None:
-    many, few = books.make_organization(10_000), books.make_organization(10)
-    for place in range(101):
-        books.queue_batch(many, [ANN], place + 1)
-    books.drain_all(many)
-    books.issue_now(few, [ANN, BOB], 2)
-    [user_id] = books.make_users(ANN)
-    event = last_event(many)
-    assert event["type"] == "transaction.claimed"
-    assert event["data"]["user"] == {"id": user_id, "first_name": "First", "last_name": "Last"}
-    assert event["data"]["transactions"] == [131072 * (place + 1) for place in range(100)]
-    assert (event["data"]["count"], event["data"]["amount"]) == (101, 5_151)
-    assert event["data"]["more"] == f"/v1/transactions?credited=true&user={user_id}"
-    data = last_event(few)["data"]
-    assert (data["transactions"], data["count"], data["amount"], data["more"]) == ([131072 * 102], 1, 2, None)
-
-
-def test_what_was_held_too_long_is_told_as_returned_once_for_each_batch() -> None:
-    organization_id = books.make_organization(100)
-    books.issue_now(organization_id, [ANN, BOB], 10, hold_days=1)
-    books.let_days_pass(2)
-    books.return_unclaimed()
-    event = last_event(organization_id)
-    assert event["type"] == "transaction.returned"
-    reversal = event["data"]["reversal"]
-    assert (reversal["reason"], reversal["amount"], reversal["batch_id"]) == ("unclaimed", 20, 1)
-    assert types_of(organization_id).count("transaction.returned") == 1
-    assert books.breaches() == []
-
-
 def test_a_low_balance_is_told_once_for_each_time_that_it_is_crossed_downwards() -> None:
     organization_id = books.make_organization(100, sandbox_balance=100)
     books.execute("UPDATE organizations SET low_balance = 50")
@@ -248,14 +184,6 @@ def test_events_past_their_time_are_dropped_in_steps_and_the_numbers_go_on() -> 
     assert events_of(organization_id) == []
     books.issue_now(organization_id, [ANN], 1)
     assert [event["sequence"] for event in events_of(organization_id)] == [6]
-
-
-def test_an_event_of_another_kind_is_written_with_its_data() -> None:
-    organization_id = books.make_organization()
-    with transaction() as connection:
-        log.write(connection, log.PING, organization_id, sandbox=True, data={"webhook": {"id": 7}})
-    event = last_event(organization_id, sandbox=True)
-    assert (event["type"], event["sandbox"], event["data"]) == ("ping", True, {"webhook": {"id": 7}})
 
 
 @pytest.mark.parametrize(

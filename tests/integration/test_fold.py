@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import text
 
 from app import organizations, users
-from app.ledger import claim
 from app.ledger import fold as folding
 from app.ledger.claim import claim_crossed, register, users_with_held
 from app.ledger.fold import fold
@@ -41,32 +40,6 @@ def test_a_credit_counts_at_once_and_moves_to_the_users_row_with_a_fold() -> Non
     assert books.breaches() == []
 
 
-def test_the_sandbox_leaves_nothing_to_fold() -> None:
-    books.make_users(ANN)
-    books.issue_now(books.make_organization(sandbox_balance=100), [ANN], 10, sandbox=True)
-    assert books.fold() == 0
-    assert books.balance_of_user(ANN) == 0
-
-
-def test_what_the_balance_did_not_pay_is_counted_neither_before_the_fold_nor_after() -> None:
-    books.make_users(ANN, BOB)
-    books.issue_now(books.make_organization(10), [ANN, BOB], 10)
-    for folded in (0, 10):
-        assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 0)
-        assert (_folded_balance(ANN), _folded_balance(BOB)) == (folded, 0)
-        assert books.breaches() == []
-        books.fold()
-
-
-def test_what_was_claimed_before_the_fold_is_counted_once() -> None:
-    books.issue_now(books.make_organization(100), [ANN], 10)
-    books.make_users(ANN)
-    assert (books.balance_of_user(ANN), _folded_balance(ANN)) == (10, 10)
-    books.fold()
-    assert (books.balance_of_user(ANN), _folded_balance(ANN)) == (10, 10)
-    assert books.breaches() == []
-
-
 def test_a_fold_takes_no_more_than_its_caps_but_always_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "BATCHES_MAX", 3)
     monkeypatch.setattr(folding, "RECIPIENTS_MAX", 2)
@@ -81,14 +54,6 @@ def test_a_fold_takes_no_more_than_its_caps_but_always_one_batch(monkeypatch: py
         assert books.balance_of_user(ANN) == 5
         assert books.breaches() == []
     assert steps == [2, 2, 1, 0]
-
-
-def test_a_second_fold_leaves_the_work_to_the_first() -> None:
-    books.make_users(ANN)
-    books.issue_now(books.make_organization(100), [ANN], 10)
-    with transaction() as first, transaction() as second:
-        assert folding.fold(first) == 1
-        assert folding.fold(second) == 0
 
 
 def test_a_fold_that_fails_leaves_every_balance_as_it_was() -> None:
@@ -185,17 +150,6 @@ def test_new_users_are_looked_at_often_and_old_ones_only_with_all() -> None:
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
 
 
-def test_one_task_claims_for_all_crossed_registrations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claim, "CLAIM_STEP", 2)
-    emails = [f"{number}@example.com" for number in range(5)]
-    organization_id = books.make_organization(100)
-    with transaction() as connection:
-        register(connection, [users.new_user(email, "First", "Last") for email in emails])
-        books.issue_now(organization_id, emails, 10)
-    books.claim_crossed(registered_within_s=None)
-    assert [books.balance_of_user(email) for email in emails] == [10] * 5
-
-
 def test_a_look_at_all_finds_users_under_every_spelling_and_each_of_them_once() -> None:
     organization_id = books.make_organization(100)
     for _ in range(3):
@@ -232,17 +186,12 @@ def test_a_claim_and_a_fold_of_one_user_wait_for_each_other_and_lose_neither_cre
         )
     )
     books.issue_now(organization_id, [ANN], 7)
-    with races.started() as start:
-        with transaction() as connection:
-            assert fold(connection) == 2
-            claimed = start(books.claim_crossed)
-            races.until_waiting()
-        claimed.result()
+    races.behind(fold, books.claim_crossed)
     assert books.balance_of_user(ANN) == 17
     assert books.breaches() == []
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@races.first_of("attempt", range(5))
 def test_registrations_and_issues_at_once_credit_every_point_once(attempt: int) -> None:
     organization_id = books.make_organization(1_000)
     emails = [f"{attempt}-{n}@example.com" for n in range(20)]

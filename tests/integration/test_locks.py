@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from app import api_keys, organizations
@@ -17,6 +18,8 @@ from tests.conftest import Servers
 from tests.integration import books, races
 from tests.integration.plans import use_no_index
 
+pytestmark = pytest.mark.usefixtures("database")
+
 ANN = "ann@example.com"
 
 
@@ -24,7 +27,6 @@ ANN = "ann@example.com"
 _AT_ONCE_S = 5.0
 
 
-@pytest.mark.usefixtures("database")
 def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 30)
@@ -33,17 +35,11 @@ def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
         with transaction() as connection:
             return refill(connection, organization_id, 50)
 
-    with races.started() as start:
-        with transaction() as connection:
-            books.issue(connection, organization_id)
-            refilled = start(refill_fifty)
-            races.until_waiting()
-        assert refilled.result(races.PATIENCE_S) == 120
+    assert races.behind(lambda drain: books.issue(drain, organization_id), refill_fifty) == 120
     assert books.balance_of(organization_id) == 120
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("database")
 def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
     organization_id = books.make_organization(10)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
@@ -61,41 +57,29 @@ def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("database")
 def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
-    with races.started() as start:
-        with transaction() as connection:
-            organizations.change(connection, organization_id, {"is_suspended": True})
-            drained = start(lambda: books.drain_all(organization_id))
-            races.until_waiting()
-        assert drained.result(races.PATIENCE_S) == [batch_id]
+
+    def suspend(connection: Connection) -> None:
+        organizations.change(connection, organization_id, {"is_suspended": True})
+
+    assert races.behind(suspend, lambda: books.drain_all(organization_id)) == [batch_id]
     assert books.read_batch(organization_id, batch_id)[0].status == "refused"
     assert books.balance_of(organization_id) == 100
 
 
-@pytest.mark.usefixtures("database")
 def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> None:
     organization_id = books.make_organization(100)
     before = books.queue_batch(organization_id, [ANN], 30)
-
-    def suspend() -> None:
-        with transaction() as connection:
-            organizations.change(connection, organization_id, {"is_suspended": True})
-
-    with races.started() as start:
-        with transaction() as connection:
-            assert books.issue(connection, organization_id) == [before]
-            suspended = start(suspend)
-            races.until_waiting()
-        suspended.result(races.PATIENCE_S)
+    races.behind(
+        lambda drain: books.issue(drain, organization_id), lambda: books.set_flags(organization_id, is_suspended=True)
+    )
     after = books.issue_now(organization_id, [ANN], 30)
     statuses = [books.read_batch(organization_id, batch_id)[0].status for batch_id in (before, after)]
     assert statuses == ["issued", "refused"]
 
 
-@pytest.mark.usefixtures("database")
 def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
     another = itertools.count()
@@ -107,12 +91,7 @@ def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch:
         with transaction() as connection:
             return books.issue(connection, organization_id, only=batch_id)
 
-    with races.started() as start:
-        with transaction() as connection:
-            assert books.issue(connection, organization_id) == [batch_id]
-            again = start(issue_again)
-            races.until_waiting()
-        assert again.result(races.PATIENCE_S) == []
+    assert races.behind(lambda owner: books.issue(owner, organization_id), issue_again) == []
     assert books.balance_of(organization_id) == 70
 
 
@@ -121,7 +100,6 @@ def _make_key(organization_id: int) -> int:
         return api_keys.create(connection, organization_id, sandbox=False)[0]
 
 
-@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("holder", ["drain", "refill"])
 @pytest.mark.parametrize(
     "write",
@@ -142,7 +120,6 @@ def test_what_changes_no_balance_waits_for_no_lock_of_the_row(write: Callable[[i
         assert start(lambda: write(organization_id)).result(_AT_ONCE_S) == 2
 
 
-@pytest.mark.usefixtures("database")
 def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_other() -> None:
     mine, other = books.make_organization(100), books.make_organization(100)
     books.make_users(ANN, "bob@example.com")
@@ -181,10 +158,9 @@ def _not_locked(table: str, column: str) -> list[int]:
         return sorted(connection.exec_driver_sql(statement).scalars())
 
 
-whatever_plans = pytest.mark.parametrize("plans", ["any plan", "no index"])
+whatever_plans = races.first_of("plans", ["no index", "any plan"])
 
 
-@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("prepare", [_fold, _claim], ids=["fold", "claim"])
 @whatever_plans
 def test_balances_are_changed_in_the_order_of_their_users_whatever_the_order_of_the_addresses(
@@ -209,7 +185,6 @@ def test_balances_are_changed_in_the_order_of_their_users_whatever_the_order_of_
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("database")
 @whatever_plans
 def test_a_claim_locks_its_users_in_the_order_of_their_ids_before_it_writes_anything(
     plans: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +210,6 @@ def test_a_claim_locks_its_users_in_the_order_of_their_ids_before_it_writes_anyt
     assert [books.balance_of_user(email) for email in EMAILS] == [1] * 40
 
 
-@pytest.mark.usefixtures("database")
 def test_a_fold_and_a_reversal_lock_no_user() -> None:
     organization_id = books.make_organization(100)
     books.make_users(ANN)
@@ -298,7 +272,7 @@ def test_two_orders_of_locking_deadlock_and_the_count_shows_it() -> None:
 def test_imports_that_meet_on_the_same_addresses_in_opposite_orders_never_deadlock() -> None:
     emails = [f"{n}@example.com" for n in range(400)]
     before = books.deadlocks()
-    for attempt in range(5):
+    for attempt in range(2):
         fresh = [f"{attempt}-{email}" for email in emails]
         races.at_once(partial(books.make_users, *fresh), partial(books.make_users, *reversed(fresh)))
     assert books.deadlocks() == before

@@ -16,7 +16,7 @@ from app.messaging.jobs import ISSUE, QUEUE
 from app.postgres.database import transaction
 from tests.crash.proxy import Proxy
 from tests.deadline import until
-from tests.integration import books
+from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -47,7 +47,7 @@ def _lose_connections(monkeypatch: pytest.MonkeyPatch, *, times: int, then: Call
 
 
 # The whole drain loses one, and its batch, tried alone, all but the last.
-@pytest.mark.parametrize("times", range(1, _LOSSES_MAX + 1))
+@races.first_of("times", range(_LOSSES_MAX, 0, -1))
 def test_a_drain_that_loses_connections_counts_no_failure(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
@@ -58,7 +58,7 @@ def test_a_drain_that_loses_connections_counts_no_failure(monkeypatch: pytest.Mo
     assert books.breaches() == []
 
 
-@pytest.mark.parametrize("times", range(1, _LOSSES_MAX + 2))
+@races.first_of("times", range(_LOSSES_MAX + 1, 0, -1))
 def test_an_outage_counts_no_failure_however_many_connections_were_lost_before_none_could_be_made(
     monkeypatch: pytest.MonkeyPatch, postgresql_proxy: Proxy, times: int
 ) -> None:
@@ -87,7 +87,7 @@ def _ending_the_session() -> Iterator[None]:
         books.execute("DROP TRIGGER end_session ON transactions", "DROP FUNCTION end_session")
 
 
-@pytest.mark.parametrize("place", [0, 5, 10])
+@races.first_of("place", [5, 0, 10])
 def test_a_batch_that_ends_the_session_is_put_aside(place: int, events: list[MutableMapping[str, Any]]) -> None:
     organization_id = books.make_organization(1_000)
     with _ending_the_session():
@@ -103,6 +103,7 @@ def test_a_batch_that_ends_the_session_is_put_aside(place: int, events: list[Mut
     assert books.breaches() == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("worker")
 def test_a_worker_issues_what_is_queued_behind_a_batch_for_which_postgresql_ends_the_session(sender: Celery) -> None:
     organization_id = books.make_organization(1_000)

@@ -43,7 +43,7 @@ _CATALOG = text("""
 """)
 
 
-@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+@races.first_of("encoding", ["LATIN1", "SQL_ASCII"])
 def test_a_database_that_cannot_hold_every_name_is_refused(unmigrated: PostgreSQL, encoding: str) -> None:
     url = make_url(unmigrated.url())
     narrow = f"CREATE DATABASE narrow OWNER {url.username} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'"
@@ -84,18 +84,10 @@ def test_a_role_without_rights_is_told_the_grant(unmigrated: PostgreSQL, server_
             superuser.execute('DROP ROLE "Newcomer"')
 
 
-def test_the_migrations_go_up_and_down_and_up_again(server_url: str, scratch: Engine) -> None:
-    migrations.upgrade(server_url)
-    first = catalog(scratch)
-    assert any("transactions" in line for line in first)
-    migrations.downgrade(server_url, "base")
-    assert catalog(scratch) == []
-    migrations.upgrade(server_url)
-    assert catalog(scratch) == first
-
-
-@pytest.mark.usefixtures("scratch")
-def test_a_migration_waits_for_no_lock_for_long_and_has_a_minute_for_each_statement(server_url: str) -> None:
+def test_the_migrations_go_up_and_down_and_up_again(
+    server_url: str, scratch: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", server_url)
     limits: set[tuple[str, str]] = set()
 
     def look(_connection: Connection, cursor: Any, statement: str, *_: object) -> None:
@@ -105,36 +97,23 @@ def test_a_migration_waits_for_no_lock_for_long_and_has_a_minute_for_each_statem
             )
             limits.add(limit)
 
+    assert not migrations.is_up_to_date()
     event.listen(Engine, "before_cursor_execute", look)
     try:
         migrations.upgrade(server_url)
     finally:
         event.remove(Engine, "before_cursor_execute", look)
-    assert limits == {("5s", "1min")}
-
-
-def test_upgrading_a_database_that_is_up_to_date_changes_nothing(server_url: str, scratch: Engine) -> None:
-    migrations.upgrade(server_url)
-    before = catalog(scratch)
-    migrations.upgrade(server_url)
-    assert catalog(scratch) == before
-
-
-@pytest.mark.usefixtures("database")
-def test_a_database_that_was_migrated_is_known_to_be_up_to_date() -> None:
+    assert limits == {("5s", "1min")}, "it waits for no lock for long and has a minute for each statement"
+    first = catalog(scratch)
+    assert any("transactions" in line for line in first)
     assert migrations.is_up_to_date()
-
-
-def test_a_database_that_was_never_migrated_is_known_not_to_be(
-    server_url: str, scratch: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DATABASE_URL", server_url)
-    assert not migrations.is_up_to_date()
     migrations.upgrade(server_url)
-    assert migrations.is_up_to_date()
+    assert catalog(scratch) == first, "there was nothing to change"
     migrations.downgrade(server_url, "base")
-    assert not migrations.is_up_to_date()
     assert catalog(scratch) == []
+    assert not migrations.is_up_to_date()
+    migrations.upgrade(server_url)
+    assert catalog(scratch) == first
     engine().dispose()
 
 
@@ -189,6 +168,7 @@ def test_of_two_upgrades_at_once_one_waits_and_both_succeed(server_url: str, scr
     assert _is_migrated(scratch)
 
 
+@pytest.mark.long
 def test_an_upgrade_waits_for_one_that_takes_longer_than_any_lock_may(server_url: str, scratch: Engine) -> None:
     # What is limited is how long a migration may hold up others, not how long it waits for its turn.
     with scratch.connect() as blocker, scratch.connect() as other:
@@ -206,6 +186,7 @@ def test_an_upgrade_waits_for_one_that_takes_longer_than_any_lock_may(server_url
     assert second.wait(races.PATIENCE_S) == 0
 
 
+@pytest.mark.long
 def test_an_index_is_built_while_another_upgrade_waits(server_url: str, scratch: Engine) -> None:
     # It ends once nobody has a snapshot older than it; whoever waited with one would wait for its end in turn.
     with scratch.connect().execution_options(isolation_level="AUTOCOMMIT") as building:
@@ -219,6 +200,7 @@ def test_an_index_is_built_while_another_upgrade_waits(server_url: str, scratch:
     assert waiting.wait(races.PATIENCE_S) == 0
 
 
+@pytest.mark.long
 def test_an_upgrade_that_failed_lets_the_next_one_in(server_url: str, scratch: Engine) -> None:
     with scratch.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE organizations ()")

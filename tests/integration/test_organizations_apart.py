@@ -109,7 +109,7 @@ def test_more_organizations_than_a_claim_locks_are_claimed_from_by_the_search(mo
     assert books.breaches() == []
 
 
-@pytest.mark.parametrize("attempt", range(3))
+@races.first_of("attempt", range(3))
 def test_claims_of_several_organizations_meet_their_folds_and_reversals_and_nobody_deadlocks(attempt: int) -> None:
     organizations = [books.make_organization(100_000) for _ in range(3)]
     emails = [f"{attempt}-{n}@example.com" for n in range(24)]

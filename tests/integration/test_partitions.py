@@ -163,7 +163,7 @@ def test_a_process_that_is_killed_while_it_makes_partitions_leaves_whole_ones_or
     ) as makers:
         assert makers.stdin is not None
         assert makers.stdout is not None
-        for _ in range(20):
+        for _ in range(8):
             made = len(_bounds())
             makers.stdin.write("one more\n")
             makers.stdin.flush()

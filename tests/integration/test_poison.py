@@ -41,21 +41,6 @@ def _retry_now(batch_id: int) -> None:
 
 
 @pytest.mark.usefixtures("poison")
-@pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "between", "last"])
-def test_the_neighbours_of_a_batch_that_fails_are_issued_as_if_it_were_not_there(place: int) -> None:
-    organization_id = books.make_organization(100)
-    addresses = [ANN, BOB]
-    addresses.insert(place, MALLORY)
-    queued = [books.queue_batch(organization_id, [address], 10) for address in addresses]
-    poisonous = queued.pop(place)
-    assert books.drain_all(organization_id) == queued
-    assert [books.read_batch(organization_id, batch_id)[0].current_balance for batch_id in queued] == [90, 80]
-    batch, transactions = books.read_batch(organization_id, poisonous)
-    assert (batch.status, transactions) == ("queued", [])
-    assert books.breaches() == []
-
-
-@pytest.mark.usefixtures("poison")
 def test_a_batch_that_fails_is_tried_again_after_1_2_4_8_and_then_always_10_seconds() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [MALLORY], 10)

@@ -12,7 +12,6 @@ from app.ledger import claim, returns
 from app.ledger.extend import extend
 from app.ledger.returns import Due, due_returns, return_held, steps_of
 from app.messaging.worker_counters import RETURNED_POINTS
-from app.organizations import change
 from app.postgres.database import transaction
 from app.values.ids import POSITIONS
 from tests.integration import books, races
@@ -38,17 +37,6 @@ def _hold(*, sandbox: bool = False) -> tuple[int, int]:
     organization_id = books.make_organization(30, sandbox_balance=30)
     batch_id = books.issue_now(organization_id, [ANN, BOB, CID], 10, sandbox=sandbox, hold_days=5)
     return organization_id, batch_id
-
-
-def test_an_organization_holds_for_its_days_and_a_send_for_its_own() -> None:
-    organization_id = books.make_organization(30)
-    for_ever = books.issue_now(organization_id, [ANN], 10)
-    with transaction() as connection:
-        change(connection, organization_id, {"held_days": 30})
-    its, own = books.issue_now(organization_id, [ANN], 10), books.issue_now(organization_id, [ANN], 10, hold_days=3_650)
-    found = [books.read_batch(organization_id, batch_id)[0] for batch_id in (for_ever, its, own)]
-    days = [batch.held_until and batch.issued_at and batch.held_until - batch.issued_at for batch in found]
-    assert days == [None, timedelta(days=30), timedelta(days=3_650)]
 
 
 def test_past_its_end_nothing_is_claimed_though_no_return_has_run() -> None:
@@ -219,7 +207,7 @@ def test_an_organization_whose_row_is_locked_holds_up_no_other() -> None:
 
 
 @pytest.mark.usefixtures("no_failure")
-@pytest.mark.parametrize("attempt", range(3))
+@races.first_of("attempt", range(3))
 def test_returns_reversals_registrations_extensions_and_issues_at_once_move_every_point_once(attempt: int) -> None:
     organization_id = books.make_organization(100_000)
     emails = [f"{attempt}-{n}@example.com" for n in range(20)]

@@ -91,30 +91,10 @@ def test_a_worker_that_drains_serves_all_who_ask_after_its_round_and_then_the_re
     assert submitted == []
 
 
-def _keys_known() -> int:
-    with transaction() as connection:
-        statement = text("SELECT count(*) FROM batches WHERE idempotency_key IS NOT NULL")
-        return int(connection.execute(statement).scalar_one())
-
-
 def _move_issue(ago: str, which: str) -> None:
     """Let batches have been issued so long ago."""
     moved = f"UPDATE batches SET issued_at = now() - interval '{ago}' WHERE {which}"
     books.execute(*books.WITHOUT_GUARDS, moved, *books.WITH_GUARDS)
-
-
-def test_old_idempotency_keys_are_forgotten_in_steps(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_FORGET_STEP", 2)
-    monkeypatch.setattr(tasks, "_FORGET_STEPS_MAX", 3)
-    organization_id = books.make_organization(100)
-    for n in range(9):
-        books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"{n}")
-    books.drain_all(organization_id)
-    _move_issue("40 days", "id < 9")
-    tasks.forget_idempotency_keys()
-    assert _keys_known() == 3
-    tasks.forget_idempotency_keys()
-    assert _keys_known() == 1
 
 
 def test_a_key_that_is_30_days_old_is_kept_by_what_beat_has_run_and_one_of_32_days_is_not(tasks: ModuleType) -> None:

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, MutableMapping
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -24,12 +23,6 @@ from tests.integration.logs_of_events import events_of, rendered, types_of
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 ANN, BOB = "ann@example.com", "bob@example.com"
-
-
-@pytest.fixture
-def upkeep(database: None, broker: None) -> ModuleType:
-    """Import it only now: importing the worker ends a process that has no settings yet."""
-    return import_module("worker.upkeep")
 
 
 def test_a_sweep_issues_what_has_been_queued_too_long_and_notes_that_it_ran(upkeep: ModuleType) -> None:

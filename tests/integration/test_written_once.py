@@ -1,10 +1,9 @@
 """What has moved points is written once: the database itself refuses to change or delete it."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import psycopg
 import pytest
-from sqlalchemy.exc import IntegrityError
 
 from app import api_keys
 from app.batches import key_limits, schedule
@@ -19,8 +18,6 @@ from app.values.key_bounds import Bounds
 from app.values.keys import hash_key
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
-
-pytestmark = pytest.mark.usefixtures("database")
 
 # Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued, 4 scheduled, 5
 # cancelled. Of batch 6 one is returned and one extended.
@@ -116,8 +113,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("guard", "statement"), REFUSED, ids=[statement for _, statement in REFUSED])
-def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -> None:
+def _write_one_of_each() -> None:
     organization_id = books.make_organization(25, sandbox_balance=25)
     books.make_organization()
     books.make_users("a@example.com", "z@example.com")
@@ -148,13 +144,18 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
         extend(connection, 6 * POSITIONS + 1, tomorrow + timedelta(days=9), organization_id=held, sandbox=False)
     books.let_days_pass(2)
     books.return_unclaimed()
-    with pytest.raises(IntegrityError) as refused:
-        books.execute(statement)
-    assert isinstance(refused.value.orig, psycopg.Error)
-    assert refused.value.orig.diag.constraint_name == guard
     assert books.breaches() == []
 
 
+@pytest.mark.parametrize(("guard", "statement"), REFUSED, ids=[statement for _, statement in REFUSED])
+def test_what_has_moved_points_cannot_be_rewritten(
+    given: Callable[[Callable[[], None]], None], guard: str, statement: str
+) -> None:
+    given(_write_one_of_each)
+    assert books.refused_by(statement) == guard
+
+
+@pytest.mark.usefixtures("database")
 def test_a_claim_and_the_forgetting_of_a_key_are_let_through() -> None:
     organization_id = books.make_organization(25)
     batch_id = books.queue_batch(organization_id, ["b@example.com"], 10, idempotency_key="once")
