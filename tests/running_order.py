@@ -1,5 +1,7 @@
 """The order of the test files: those that wait for a service stand between those that compute, and fill their waits."""
 
+from pathlib import Path
+
 import pytest
 
 # What takes longest comes first, so that no process is left alone with it at the end.
@@ -11,7 +13,7 @@ _COMPUTING = ("integration", "unit")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mix the files of both kinds evenly, and keep how many tests are `long` for the last line of `make test`."""
     files = list(dict.fromkeys(item.path for item in items))
-    places = {}
+    places: dict[Path, float] = {}
     for folders in (_WAITING, _COMPUTING):
         own = [file for folder in folders for file in files if folder in file.parts]
         places |= {file: (number + 0.5) / len(own) for number, file in enumerate(own)}
