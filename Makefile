@@ -62,7 +62,7 @@ soak: install-dev  ## A slice of the long run, then the state machine: make soak
 	$(BIN)/python -m tests.crash.soak --slice --seed $(SEED) --minutes $(MINUTES) --sends 100000 --faults 10000
 	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
 
-mutants: install-dev  ## Plant twenty known bugs, one at a time, and see each caught.
+mutants: install-dev  ## Plant known bugs, each in a copy of the tree, and see each caught.
 	@$(BIN)/python -m tests.mutants
 
 bench: install-dev  ## Measure sends beside the COPY floor: medians with their spread.
