@@ -18,5 +18,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         own = [file for folder in folders for file in files if folder in file.parts]
         places |= {file: (number + 0.5) / len(own) for number, file in enumerate(own)}
     items.sort(key=lambda item: places.get(item.path, 0))
-    if config.cache is not None:
+    if config.pluginmanager.has_plugin("cacheprovider"):
+        assert config.cache is not None
         config.cache.set("points/long", sum(item.get_closest_marker("long") is not None for item in items))
