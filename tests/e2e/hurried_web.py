@@ -3,5 +3,5 @@
 from app.web import caller_socket
 from app.web.gunicorn import *  # noqa: F403  # gunicorn reads its settings from this module instead of that one.
 
-READ_S = caller_socket.READ_S = 4.0
-STALLED_S = caller_socket._STALLED_S = 6.0
+READ_S = caller_socket.READ_S = 2.5
+STALLED_S = caller_socket._STALLED_S = 4.0

@@ -6,7 +6,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -19,7 +19,7 @@ from app.local import ports
 from tests.deadline import until
 from tests.integration import books
 from tests.ports import free_port
-from tests.service.deployment import Deployment, deployment, is_ready
+from tests.service.deployment import STARTED_IN_S, Deployment, deployment, is_ready
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -28,7 +28,7 @@ _ANSWERED_WITHIN_S = 1.0
 # Whoever holds the others up does so again and again; a machine that is busy elsewhere makes one answer slow.
 _ASKED_AGAIN = 5
 _ASKED_EVERY_S = 0.2
-_DRIPS_EVERY_S = 1.0
+_DRIPS_EVERY_S = 0.5
 # So many connections a process takes.
 _TAKES = 800
 # For the caller to close its side, and for a busy machine.
@@ -37,7 +37,7 @@ _CLOSED_WITHIN_S = 8.0
 
 @dataclass(frozen=True, kw_only=True)
 class Slow:
-    """What a slow caller sends, and whether a byte follows each second."""
+    """What a slow caller sends, and whether bytes follow, half a second apart."""
 
     sends: bytes
     drips: bool = False
@@ -48,9 +48,9 @@ _ALLOWED = _HEAD + b"Authorization: Bearer <KEY>\r\n"
 _LENGTH = b"Content-Length: 1000\r\n"
 _CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 # Those of `tests.e2e.hurried_web`.
-_REQUEST_S, _STALLED_S = 4.0, 6.0
+_REQUEST_S, _STALLED_S = 2.5, 4.0
 
-# What is begun and never ended: as it is, and with a byte a second behind it.
+# What is begun and never ended: as it is, and with a byte every half second behind it.
 _BEGUN = {
     "half a word": b"POS",
     "half a head": _HEAD + b"X-Drip: ",
@@ -160,21 +160,21 @@ def _dripping(callers: list[socket.socket]) -> Iterator[None]:
         dripper.join()
 
 
-def _hurried_web(parts: Deployment, name: str) -> Web:
-    """Start a web process that is less patient; it may be called when it listens."""
-    port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:tests.e2e.hurried_web"]
-    part = parts.add(name, [*command, "--bind", f"{ports.HOST}:{port}"])
-    until(lambda: is_ready(port))
-    [process] = psutil.Process(part.pid).children()
-    return Web(port, process)
+def _hurried_webs(parts: Deployment, names: Iterable[str]) -> dict[str, Web]:
+    """Start a web process for each name that is less patient; it may be called when it listens."""
+    ports_of = {name: free_port() for name in names}
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:tests.e2e.hurried_web", "--bind"]
+    started = {name: parts.add(name, [*command, f"{ports.HOST}:{port}"]) for name, port in ports_of.items()}
+    for port in ports_of.values():
+        until(lambda port=port: is_ready(port), within_s=STARTED_IN_S)
+    return {name: Web(ports_of[name], psutil.Process(part.pid).children()[0]) for name, part in started.items()}
 
 
 @pytest.mark.alone
 def test_two_hundred_slow_callers_keep_nobody_waiting_and_are_gone_in_time(tmp_path: Path) -> None:
     key = books.make_live_key(books.make_organization(1_000)).encode()
     with deployment(tmp_path) as parts, ExitStack() as opened:
-        webs = {name: _hurried_web(parts, name) for name in _CROWDS}
+        webs = _hurried_webs(parts, _CROWDS)
         callers = [caller for name, web in webs.items() for caller in web.call(opened, _CROWDS[name][1], key)]
         opened.enter_context(_dripping(callers))
         began = time.monotonic()

@@ -56,6 +56,8 @@ CASES: list[Case] = [
     body("a label of 256 characters beyond the basic plane", _label("🐘" * 256), "label"),
     body("a label of 256 combining characters", _label("a" + "\u0301" * 255), "label"),
     body("a label of 256 blanks", _label(" " * 256), "label"),
+    body("a label of a megabyte", _label("a" * 1_000_000), "label"),
+    body("an address of a megabyte", _recipients("a" * 1_000_000 + ADDRESS), "recipients.0"),
     body("a label with a NUL", _with(amount="1", label=f'"{CANARY}\\u0000"'), "label"),
     body("a NUL in an address", _with(amount="1", recipient=f'"{CANARY}\\u0000@example.com"'), "recipient"),
     body("an escaped newline in an address", _with(amount="1", recipient=f'"{CANARY}\\n@example.com"'), "recipient"),
