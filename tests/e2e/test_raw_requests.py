@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -22,7 +23,7 @@ from tests.e2e.raw_http import exchange
 from tests.e2e.test_logs import lines
 from tests.ports import free_port
 from tests.service.inside import Service
-from tests.service.up import STARTED_IN_S, STOPPED_IN_S
+from tests.service.up import STARTED_IN_S
 
 _SEEN_WITHIN_S = 30
 
@@ -96,13 +97,15 @@ def broken(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     port, log = free_port(), tmp_path / "log"
     command = [sys.executable, "-m", "gunicorn", "--config", "python:tests.e2e.broken_web"]
     with log.open("wb") as output:
-        process = subprocess.Popen([*command, "--bind", f"127.0.0.1:{port}"], stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [*command, "--bind", f"127.0.0.1:{port}"], stdout=output, stderr=output, start_new_session=True
+        )
     try:
         until(lambda: not ports.is_free(port), within_s=STARTED_IN_S)
         yield port, log
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(STOPPED_IN_S)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def test_a_fault_below_the_application_is_500_and_its_line_repeats_nothing(broken: tuple[int, Path]) -> None:
