@@ -6,30 +6,35 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# One test process for each core, and two where tests wait for a service more than they compute. Tests marked `alone`
-# have a bound on time, so nothing runs beside them.
-PROCESSES ?= $(shell nproc 2> /dev/null || echo 2)
-WAITING ?= $(shell expr 2 '*' $(PROCESSES))
+# Two test processes for each core: what waits for a service and what computes run beside each other (how they are mixed:
+# tests/running_order.py). Tests marked `alone` have a bound on time, so they run last, and nothing beside them.
+CORES := $(shell nproc 2> /dev/null || echo 2)
+PROCESSES ?= $(shell expr 2 '*' $(CORES))
 PYTEST := $(BIN)/python -m pytest $(if $(DURATIONS),--durations=60)
 PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
+ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' tests)
 # What the slowest tests took goes into a file as well: make test DURATIONS=durations.txt
 KEPT = $(if $(DURATIONS),| tee --append $(DURATIONS))
 SHELL := /bin/bash -o pipefail
 
-.PHONY: run test test-fast check install install-dev soak mutants bench compare format lock clean
+.PHONY: run test test-all test-fast check install install-dev soak mutants bench compare format lock clean
 
 run: install  ## The whole service in this terminal, until Ctrl-C: make run, or make run PORT=8001.
 	@$(BIN)/points up $(if $(PORT),--port $(PORT)) $(if $(FLOWER_PORT),--flower-port $(FLOWER_PORT))
 
-test: install-dev  ## Every test, on servers that the tests start themselves.
-	@$(PYTEST) $(PARALLEL) $(WAITING) -m "not alone" tests/crash tests/operations tests/e2e tests/browser tests/contract $(KEPT)
-	@$(PYTEST) $(PARALLEL) $(PROCESSES) -m "not alone" tests/unit tests/integration $(KEPT)
-	@$(PYTEST) -m alone $(KEPT)
+test: install-dev  ## Every promise once, on servers that the tests start themselves.
+	@$(PYTEST) $(PARALLEL) $(PROCESSES) -m "not alone and not long" $(KEPT)
+	@$(PYTEST) -m "alone and not long" $(ALONE) $(KEPT)
+	@echo "Not run: $$(cat .pytest_cache/v/points/long) tests that are marked long, more variations and sizes; make test-all runs them too."
 
-test-fast: install-dev  ## Unit and integration tests: what to run after each change.
-	@$(PYTEST) $(PARALLEL) $(PROCESSES) tests/unit tests/integration
+test-all: install-dev  ## Every test.
+	@$(PYTEST) $(PARALLEL) $(PROCESSES) -m "not alone" $(KEPT)
+	@$(PYTEST) -m alone $(ALONE) $(KEPT)
 
-check: install-dev  ## Format, lint, types, import direction, known vulnerabilities, tests.
+test-fast: install-dev  ## The quick unit and integration tests: what to run after each change.
+	@$(PYTEST) $(PARALLEL) $(CORES) -m "not alone and not long" tests/unit tests/integration
+
+check: install-dev  ## Format, lint, types, import direction, known vulnerabilities, every test.
 	@DURATIONS="$(DURATIONS)" .ci/check
 	@echo "Tested on $$(uname -sm). Untested: any other system or processor (macOS, arm), and containers, which were not built or run."
 
@@ -57,7 +62,7 @@ soak: install-dev  ## A slice of the long run, then the state machine: make soak
 	$(BIN)/python -m tests.crash.soak --slice --seed $(SEED) --minutes $(MINUTES) --sends 100000 --faults 10000
 	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
 
-mutants: install-dev  ## Plant twenty known bugs, one at a time, and see each caught.
+mutants: install-dev  ## Plant known bugs, each in a copy of the tree, and see each caught.
 	@$(BIN)/python -m tests.mutants
 
 bench: install-dev  ## Measure sends beside the COPY floor: medians with their spread.

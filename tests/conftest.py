@@ -37,6 +37,8 @@ from tests.service.shared import shared, whole
 from tests.service.template import copy_to
 from tests.tables import EMPTY
 
+pytest_plugins = ["tests.running_order"]
+
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
 

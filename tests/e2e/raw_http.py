@@ -79,28 +79,3 @@ def exchange_slowly(port: int, pieces: Sequence[bytes], *, pause_s: float) -> An
             time.sleep(pause_s if place else 0)
             connection.sendall(piece)
         return _answer_of(connection, "POST", started)
-
-
-def seconds_until_it_is_over(port: int, request: bytes, *, trickle: bytes = b"", at_most_s: float) -> float:
-    """Send what is no whole request and wait; return after how many seconds the server answered or closed.
-
-    With `trickle`, one more byte of it follows every half second, again and again. Returns
-    `at_most_s` when nothing came by then.
-    """
-    started = time.monotonic()
-    with socket.create_connection(("127.0.0.1", port), timeout=0.5) as connection:
-        connection.sendall(request)
-        sent = 0
-        while (elapsed_s := time.monotonic() - started) < at_most_s:
-            try:
-                connection.recv(1)
-            except TimeoutError:
-                if trickle:
-                    with contextlib.suppress(ConnectionError):
-                        connection.sendall(trickle[sent % len(trickle) :][:1])
-                    sent += 1
-            except ConnectionError:
-                return elapsed_s
-            else:
-                return elapsed_s
-    return at_most_s

@@ -3,9 +3,10 @@
 import contextlib
 import resource
 import socket
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -18,7 +19,7 @@ from app.local import ports
 from tests.deadline import until
 from tests.integration import books
 from tests.ports import free_port
-from tests.service.deployment import deployment
+from tests.service.deployment import STARTED_IN_S, Deployment, deployment, is_ready
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -27,7 +28,7 @@ _ANSWERED_WITHIN_S = 1.0
 # Whoever holds the others up does so again and again; a machine that is busy elsewhere makes one answer slow.
 _ASKED_AGAIN = 5
 _ASKED_EVERY_S = 0.2
-_DRIPS_EVERY_S = 1.0
+_DRIPS_EVERY_S = 0.5
 # So many connections a process takes.
 _TAKES = 800
 # For the caller to close its side, and for a busy machine.
@@ -36,29 +37,50 @@ _CLOSED_WITHIN_S = 8.0
 
 @dataclass(frozen=True, kw_only=True)
 class Slow:
-    """What a slow caller sends, whether a byte follows each second, and how long it may go on like that."""
+    """What a slow caller sends, and whether bytes follow, half a second apart."""
 
     sends: bytes
     drips: bool = False
-    for_s: float = 0.0
 
 
 _HEAD = b"POST /v1/points/verify HTTP/1.1\r\nHost: points\r\nContent-Type: application/json\r\n"
 _ALLOWED = _HEAD + b"Authorization: Bearer <KEY>\r\n"
-_CHUNKED = b"Transfer-Encoding: chunked\r\n\r\nffff\r\n{"
-_REQUEST_S, _STALLED_S = 20.0, 30.0
+_LENGTH = b"Content-Length: 1000\r\n"
+_CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+# Those of `tests.e2e.hurried_web`.
+_REQUEST_S, _STALLED_S = 2.5, 4.0
 
-_KINDS = {
-    "silent": Slow(sends=b"", for_s=_REQUEST_S),
-    "a head that drips": Slow(sends=_HEAD + b"X-Drip: ", drips=True, for_s=_REQUEST_S),
-    "a body that stops": Slow(sends=_ALLOWED + b"Content-Length: 1000\r\n\r\n{", for_s=_REQUEST_S),
-    "a body that drips": Slow(sends=_ALLOWED + b"Content-Length: 1000\r\n\r\n{", drips=True, for_s=_REQUEST_S),
-    "chunks that drip": Slow(sends=_ALLOWED + _CHUNKED, drips=True, for_s=_REQUEST_S),
-    "a body that nobody reads": Slow(sends=_HEAD + b"Content-Length: 1000\r\n\r\n{", drips=True, for_s=_REQUEST_S),
+# What is begun and never ended: as it is, and with a byte every half second behind it.
+_BEGUN = {
+    "half a word": b"POS",
+    "half a head": _HEAD + b"X-Drip: ",
+    "half a body": _ALLOWED + _LENGTH + b"\r\n{",
+    "no body": _ALLOWED + _LENGTH + b"\r\n",
+    "chunks without end": _ALLOWED + _CHUNKED + b"1\r\n{\r\n",
+    "a chunk without end": _ALLOWED + _CHUNKED + b"ffff\r\n{",
+    "half a size": _ALLOWED + _CHUNKED + b"F",
+    "an expectation": _ALLOWED + b"Expect: 100-continue\r\n" + _LENGTH + b"\r\n",
+    "the body of a GET": b"GET /v1/organization HTTP/1.1\r\nHost: points\r\n" + _LENGTH + b"\r\n",
+    "a body that nobody reads": _HEAD + _LENGTH + b"\r\n{",
+}
+# Each crowd has a web process of its own, and may hold its callers for so long.
+_CROWDS = {
+    "who do not end what they begin": (
+        _REQUEST_S,
+        [
+            Slow(sends=b""),
+            *(Slow(sends=sends, drips=drips) for sends in _BEGUN.values() for drips in (False, True)),
+        ],
+    ),
     # More of them than find room in the system's buffers; the caller's own are small.
-    "answers not read": Slow(sends=b"GET /openapi.json HTTP/1.1\r\nHost: points\r\n\r\n" * 8, for_s=_STALLED_S),
-    "an end not heard": Slow(sends=b"GET /healthz HTTP/1.1\r\nHost: points\r\nConnection: close\r\n\r\n"),
-    "no request, and no end": Slow(sends=b"NONSENSE\r\n\r\n"),
+    "who do not read": (_STALLED_S, [Slow(sends=b"GET /openapi.json HTTP/1.1\r\nHost: points\r\n\r\n" * 8)]),
+    "who do not go": (
+        0.0,
+        [
+            Slow(sends=b"GET /healthz HTTP/1.1\r\nHost: points\r\nConnection: close\r\n\r\n"),
+            Slow(sends=b"NONSENSE\r\n\r\n"),
+        ],
+    ),
 }
 
 
@@ -138,17 +160,22 @@ def _dripping(callers: list[socket.socket]) -> Iterator[None]:
         dripper.join()
 
 
+def _hurried_webs(parts: Deployment, names: Iterable[str]) -> dict[str, Web]:
+    """Start a web process for each name that is less patient; it may be called when it listens."""
+    ports_of = {name: free_port() for name in names}
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:tests.e2e.hurried_web", "--bind"]
+    started = {name: parts.add(name, [*command, f"{ports.HOST}:{port}"]) for name, port in ports_of.items()}
+    for port in ports_of.values():
+        until(lambda port=port: is_ready(port), within_s=STARTED_IN_S)
+    return {name: Web(ports_of[name], psutil.Process(part.pid).children()[0]) for name, part in started.items()}
+
+
 @pytest.mark.alone
 def test_two_hundred_slow_callers_keep_nobody_waiting_and_are_gone_in_time(tmp_path: Path) -> None:
-    crowds = {name: [kind] for name, kind in _KINDS.items()} | {"all of them": list(_KINDS.values())}
     key = books.make_live_key(books.make_organization(1_000)).encode()
     with deployment(tmp_path) as parts, ExitStack() as opened:
-        webs = {}
-        for name in crowds:
-            port = free_port()
-            [process] = psutil.Process(parts.web(port).pid).children()
-            webs[name] = Web(port, process)
-        callers = [caller for name, web in webs.items() for caller in web.call(opened, crowds[name], key)]
+        webs = _hurried_webs(parts, _CROWDS)
+        callers = [caller for name, web in webs.items() for caller in web.call(opened, _CROWDS[name][1], key)]
         opened.enter_context(_dripping(callers))
         began = time.monotonic()
         while time.monotonic() - began < _STALLED_S + 2 * _CLOSED_WITHIN_S:
@@ -158,8 +185,8 @@ def test_two_hundred_slow_callers_keep_nobody_waiting_and_are_gone_in_time(tmp_p
                 break
             time.sleep(_ASKED_EVERY_S)
         assert [name for name, web in webs.items() if web.is_held_up] == []
-        allowed_s = {name: max(kind.for_s for kind in kinds) + _CLOSED_WITHIN_S for name, kinds in crowds.items()}
         gone = {name: web.gone_after_s for name, web in webs.items()}
+        allowed_s = {name: for_s + _CLOSED_WITHIN_S for name, (for_s, _) in _CROWDS.items()}
         assert {name: after for name, after in gone.items() if after is None or after >= allowed_s[name]} == {}
         assert parts.deaths() == {}
 
@@ -171,9 +198,7 @@ def test_more_callers_than_a_process_takes_neither_end_it_nor_are_lost(tmp_path:
         master = psutil.Process(parts.web(port).pid)
         [process] = master.children()
         process.rlimit(psutil.RLIMIT_NOFILE, (1_024, 1_024))  # As many systems admit.
-        callers = [
-            opened.enter_context(socket.create_connection((ports.HOST, port), timeout=_STALLED_S)) for _ in range(1_000)
-        ]
+        callers = [opened.enter_context(socket.create_connection((ports.HOST, port), timeout=30)) for _ in range(1_000)]
         until(lambda: Web(port, process).holds() >= _TAKES)
         for caller in callers[:100]:
             caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: points\r\nConnection: close\r\n\r\n")

@@ -8,13 +8,10 @@ from typing import Any
 
 import click
 import pytest
-from alembic.script import ScriptDirectory
 from click.testing import CliRunner
 
-import migrations
 from app.cli import points
-from app.cli.answer import Answer, write_error
-from app.settings import INT64_MAX
+from app.cli.answer import Answer
 
 # Each of them takes longer to import than `points --help` takes.
 _HEAVY = ("alembic", "celery", "flask", "httpx", "pydantic", "redis", "sqlalchemy", "rich")
@@ -60,19 +57,10 @@ def test_every_command_and_every_command_of_a_group_has_a_help() -> None:
             assert each.help, f"{name} {each.name} explains itself"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_told_how_to_complete(shell: str) -> None:
-    done = CliRunner().invoke(points, ["completion", shell], prog_name="points")
-    assert done.exit_code == 0
-    assert f"_POINTS_COMPLETE={shell}_complete" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
-        ("points o", {"organizations"}),
         ("points organizations re", {"refill", "resume"}),
-        ("points completion z", {"zsh"}),
         ("points organizations create Acme --sand", {"--sandbox-balance"}),
     ],
 )
@@ -85,23 +73,6 @@ def test_words_are_completed(words: str, completions: set[str]) -> None:
     code = "from app.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert {line.partition(",")[2] for line in done.stdout.splitlines()} == completions
-
-
-def test_the_newest_revision_is_the_one_that_the_migrations_end_in() -> None:
-    scripts = ScriptDirectory.from_config(migrations._config(""))
-    assert migrations.newest() == scripts.get_current_head()
-
-
-@pytest.mark.parametrize(("is_terminal", "lines"), [(True, 3), (False, 1)])
-def test_a_sentence_is_wrapped_between_words_on_a_terminal_and_whole_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool, lines: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", "30")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    write_error("The data directory of-many-words/and-folders belongs to another.")
-    printed = capsys.readouterr().err.splitlines()
-    assert len(printed) == lines
-    assert " ".join(printed) == "points: The data directory of-many-words/and-folders belongs to another."
 
 
 def _main(*arguments: str, **run: Any) -> subprocess.CompletedProcess[str]:
@@ -117,38 +88,6 @@ def test_what_the_system_refuses_is_one_sentence() -> None:
     assert (done.returncode, done.stderr) == (1, "points: No space left on device.\n")
 
 
-def test_a_terminal_that_knows_few_characters_gets_the_rest_spelled_out() -> None:
-    done = _main("--help", stdout=subprocess.PIPE, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert r"POINTS_\u2026" in done.stdout
-
-
 def test_a_document_is_json_whatever_a_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     Answer({"file": "f\udcfcr.csv", "bad": [{"email": "j\udcfcr@b.de", "line": 2}]}).print(as_json=True)
     assert json.loads(capsys.readouterr().out) == {"file": "f�r.csv", "bad": [{"email": "j�r@b.de", "line": 2}]}
-
-
-def test_a_document_holds_more_points_than_64_bits_count(capsys: pytest.CaptureFixture[str]) -> None:
-    balance = 3 * INT64_MAX
-    Answer({"balance": balance}).print(as_json=True)
-    assert json.loads(capsys.readouterr().out) == {"balance": balance}
-
-
-@pytest.mark.parametrize("as_json", [True, False])
-def test_faults_are_said_on_standard_error(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
-    Answer({"bad": 1}, sentence="0 registered.", faults=["line 2: no address."]).print(as_json=as_json)
-    said = capsys.readouterr()
-    assert said.err == "line 2: no address.\n"
-    assert "line 2" not in said.out
-
-
-def test_web_and_flower_need_a_port_each() -> None:
-    done = CliRunner().invoke(points, ["up", "--port", "18000", "--flower-port", "18000"])
-    assert done.exit_code == 2
-    assert "are both 18000" in done.stderr
-
-
-@pytest.mark.parametrize("option", ["--balance", "--sandbox-balance"])
-def test_no_organization_is_made_with_more_points_than_64_bits_count(option: str) -> None:
-    done = CliRunner().invoke(points, ["organizations", "create", "Acme", option, str(INT64_MAX + 1)])
-    assert (done.exit_code, "is not in the range" in done.stderr) == (2, True)

@@ -37,12 +37,6 @@ def test_sends_for_other_days_or_another_moment_mean_different_things() -> None:
     assert len({send.meaning() for send in sends}) == len(sends)
 
 
-def test_a_batch_with_a_repeat_means_something_else_than_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_ALLOW_REPEATS", "true")
-    once, twice = body_with(recipients=["a@example.com"]), body_with(recipients=["a@example.com"] * 2)
-    assert accepted(once).meaning() != accepted(twice).meaning()
-
-
 @pytest.mark.parametrize(
     ("label", "meaning"),
     [

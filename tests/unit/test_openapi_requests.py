@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 import pytest
+from app.webhooks.request import CHANGED_WEBHOOK, FROM_SEQUENCE, REPLAY, read_webhook
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
@@ -39,13 +40,12 @@ from app.platform.requests import (
 )
 from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
-from app.webhooks.request import CHANGED_WEBHOOK, FROM_SEQUENCE, REPLAY, read_webhook
 
 _SCALARS: st.SearchStrategy[Any] = st.sampled_from([None, "", []]) | st.booleans() | st.integers() | st.text()
 _ANYTHING = _SCALARS | st.lists(_SCALARS, max_size=3) | st.dictionaries(st.text(), _SCALARS, max_size=2)
 _EMAILS = ["a@example.com", "b@example.com", "用户@例子.广告"]
 _EDGES: list[Any] = [
-    *(-1, 0, 1, 3_650, 3_651, 10**9, 10**9 + 1, 2**63 - 1, 2**70, 1.5),
+    *(True, -1, 0, 1, 3_650, 3_651, 10**9, 10**9 + 1, 2**63 - 1, 2**70, 1.5),
     *("a" * 128, "a" * 129, "a" * 255, "a" * 256, "a\0", "\n", "a b", "Ü", "\u200b", *_EMAILS),
     *("2026-02-01T09:00:00Z", "2026-02-01t09:00+05:30", "2026-02-01 09:00Z", "2026-02-01"),
     *(_EMAILS, [*_EMAILS, _EMAILS[0]], [1, 2], [2, 2], [0], ["*"], ["batch.*", "ping"], ["batch.*"] * 2, ["batch"]),

@@ -10,51 +10,21 @@ from app.settings import settings
 from app.values.public_addresses import is_public
 from app.webhooks.receivers import ReceiverRefused, parse, resolve
 
-NOT_PUBLIC = [
-    # IPv4: this network, private, behind NAT, loopback, link-local, metadata of clouds, protocols, documentation …
-    *("0.0.0.1", "0.1.2.3", "10.0.0.0", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1"),
-    *("127.255.255.255", "169.254.0.1", "169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255"),
-    *("192.0.0.1", "192.0.0.170", "192.0.2.1", "192.88.99.1", "192.168.0.1", "192.168.255.255", "198.18.0.1"),
-    *("198.19.255.255", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255"),
-    # IPv6: unspecified, loopback, local, link-local, multicast, documentation, Teredo, segment routing …
-    *(
-        "::",
-        "::1",
-        "fc00::1",
-        "fd00:ec2::254",
-        "fe80::1",
-        "fec0::1",
-        "ff02::1",
-        "2001:db8::1",
-        "3fff::1",
-        "3fff:fff::1",
-    ),
-    *("2001::1", "2001:10::1", "2001:20::1", "100::1", "5f00::1", "4000::1", "::7f00:1", "::ffff:0:127.0.0.1"),
-    # What stands for an IPv4 address that is not public: mapped, NAT64, 6to4.
-    *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::ffff:0:0", "::ffff:192.88.99.1"),
-    *("64:ff9b::127.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b::192.168.1.1", "64:ff9b:1::8.8.8.8"),
-    *(
-        "64:ff9b:1::1",
-        "64:ff9b:1:fffe::7f00:1",
-        "2002:7f00:1::",
-        "2002:a00:1::1",
-        "2002:a9fe:a9fe::",
-        "2002:c0a8:101::1",
-    ),
-]
-PUBLIC = [
-    *(
-        "1.1.1.1",
-        "8.8.8.8",
-        "100.63.255.255",
-        "100.128.0.1",
-        "172.15.255.255",
-        "172.32.0.1",
-        "192.0.1.1",
-        "223.255.255.1",
-    ),
-    *("2606:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8"),
-]
+_NOT_PUBLIC = """
+    0.0.0.1 0.1.2.3 10.0.0.0 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.255 169.254.0.1
+    169.254.169.254 169.254.170.2 172.16.0.1 172.31.255.255 192.0.0.1 192.0.0.170 192.0.2.1 192.88.99.1 192.168.0.1
+    192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9 224.0.0.1 239.255.255.250 240.0.0.1
+    255.255.255.255
+    :: ::1 fc00::1 fd00:ec2::254 fe80::1 fec0::1 ff02::1 2001:db8::1 3fff::1 3fff:fff::1 2001::1 2001:10::1 2001:20::1
+    100::1 5f00::1 4000::1 ::7f00:1 ::ffff:0:127.0.0.1
+    ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:0:0 ::ffff:192.88.99.1 64:ff9b::127.0.0.1
+    64:ff9b::10.0.0.1 64:ff9b::a9fe:a9fe 64:ff9b::192.168.1.1 64:ff9b:1::8.8.8.8 64:ff9b:1::1 64:ff9b:1:fffe::7f00:1
+    2002:7f00:1:: 2002:a00:1::1 2002:a9fe:a9fe:: 2002:c0a8:101::1
+"""
+_PUBLIC = """
+    1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.1 172.15.255.255 172.32.0.1 192.0.1.1 223.255.255.1
+    2606:4700::1111 2a00:1450:4001::1 2001:4860:4860::8888 ::ffff:8.8.8.8 64:ff9b::8.8.8.8
+"""
 
 
 def _answers(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
@@ -67,7 +37,7 @@ def _answers(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
-@pytest.mark.parametrize("address", NOT_PUBLIC)
+@pytest.mark.parametrize("address", _NOT_PUBLIC.split())
 def test_an_address_that_is_not_public_is_refused_in_any_form(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     assert not is_public(ip_address(address))
     literal = f"[{address}]" if ":" in address else address
@@ -78,7 +48,7 @@ def test_an_address_that_is_not_public_is_refused_in_any_form(monkeypatch: pytes
         resolve(parse("https://hook.example.com/"), timeout_s=5)
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@pytest.mark.parametrize("address", _PUBLIC.split())
 def test_a_public_address_is_taken_over_tls_alone(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     _answers(monkeypatch, address)
     assert resolve(parse("https://hook.example.com/"), timeout_s=5) == [ip_address(address)]
@@ -108,7 +78,7 @@ def test_an_odd_form_of_a_local_address_is_refused(host: str) -> None:
             "https://hook.example.com/\r\nX-Evil:1",
             "https://hook.example.com/\0",
             "https://[::1",
-            "https://[fe80::1%25eth0]/",
+            "https://[fe80::1%25e]/",
         ),
         *("https://[::ffff:127.0.0.1%251]/", "https://[127.0.0.1]/", "https://hook..example.com/"),
         *("https://hook.example.com/?" + "x" * 2_000, "https://hook%2eexample.com/", "https://hook,example.com/"),
@@ -117,15 +87,6 @@ def test_an_odd_form_of_a_local_address_is_refused(host: str) -> None:
 def test_what_is_no_url_that_may_be_called_is_refused(url: str) -> None:
     with pytest.raises(ReceiverRefused):
         parse(url)
-
-
-def test_a_url_is_taken_apart() -> None:
-    receiver = parse("https://Hook.Example.com:8443/a/b?c=d&e=%20")
-    assert (receiver.scheme, receiver.host, receiver.port) == ("https", "hook.example.com", 8443)
-    assert receiver.target == "/a/b?c=d&e=%20"
-    assert receiver.host_header == "hook.example.com:8443"
-    assert parse("https://[2606:4700::1111]/").host_header == "[2606:4700::1111]"
-    assert parse("https://hook.example.com").target == "/"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """The bounds of a key: every call of an organization needs a scope, or is open to all, and says so; their words."""
 
 import re
-from datetime import UTC, datetime, timedelta
 
 from flask.testing import FlaskClient
 
 from app.api.scopes import SCOPES_OF_CALLS
-from app.values.key_bounds import SCOPES, Bounds, parse_end
+from app.values.key_bounds import SCOPES
 from app.web.application import create_app
 
 
@@ -28,16 +27,3 @@ def test_the_description_of_each_call_names_them(client: FlaskClient) -> None:
         last = paths[path][method.lower()]["description"].rpartition("\n")[2]
         assert re.findall("`([a-z]+)`", last) == list(scopes), call
         assert last.startswith("Scope: ")
-
-
-def test_a_key_without_scopes_may_everything_and_one_with_scopes_what_they_name() -> None:
-    assert Bounds().allow(("send",))
-    assert not Bounds(scopes=["read"]).allow(("send",))
-    assert Bounds(scopes=["read", "send"]).allow(("send", "reverse"))
-    assert Bounds(scopes=["approve"]).allow(())
-
-
-def test_the_end_of_a_key_is_told_as_the_day_that_was_given_or_as_a_moment() -> None:
-    given = datetime.now(UTC).date() + timedelta(days=1)
-    assert Bounds(expires_at=parse_end(str(given))).in_words() == f"until the end of {given} UTC"
-    assert Bounds(expires_at=parse_end(f"{given}T18:00:00+02:00")).in_words() == f"until {given} 16:00Z"

@@ -19,14 +19,6 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_result_has_each_lines_own(front: PayingFront, people: Path) -> None:
-    front.run(people, "--label", "June")
-    told = [
-        [row[name] for name in ("line", "email", "amount", "reference", "label")] for row in rows_of(result_of(people))
-    ]
-    assert told == [["2", ANN, "5", "A-1", "May"], ["3", ANN, "6", "A-2", "June"], ["4", BOB, "7", "", "June"]]
-
-
 def test_a_list_sent_twice_is_paid_once_in_whatever_form_and_without_itsresult_of(
     front: PayingFront, people: Path
 ) -> None:
@@ -71,29 +63,6 @@ def test_a_list_that_was_changed_since_pays_nobody_again(
     assert len(front.points) > 3
 
 
-def test_a_changed_amount_is_refused_by_the_service_where_the_result_is_lost(front: PayingFront, people: Path) -> None:
-    front.run(people)
-    result_of(people).unlink()
-    people.write_text(_LIST.replace("6,A-2", "60,A-2"))
-    done = front.run(people)
-    assert (done.status, front.points) == (1, [5, 6, 7])
-    assert "An earlier run has sent this part in another form: an amount of its lines" in done.told
-    people.write_text(_LIST)
-    assert front.run(people).document["replayed_batches"] == 1
-
-
-def test_an_amount_may_be_corrected_before_its_part_is_sent(front: PayingFront, people: Path) -> None:
-    front.recipients_max = 2
-    people.write_text(f"email,amount\n{ANN},5\n{BOB},6\n{CY},70\n")
-    front.refusal_of_part = 2
-    cut = front.run(people)
-    assert (cut.document["complete"], front.points) == (False, [5, 6])
-    front.refusal_of_part = None
-    people.write_text(f"email,amount\n{ANN},5\n{BOB},6\n{CY},7\n")
-    done = front.run(people)
-    assert (done.status, done.document["replayed_batches"], front.points) == (0, 1, [5, 6, 7])
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -110,19 +79,6 @@ def test_new_references_new_labels_and_new_people_are_new_payments(
     people.write_text(content)
     done = front.run(people)
     assert (done.status, len(front.paid)) == (0, 3 + content.count("@"))
-
-
-def test_one_amount_for_all_and_then_their_own_is_the_same_payment(front: PayingFront, people: Path) -> None:
-    front.run(people, "--amount", "10")
-    assert "3 of its recipients were paid then with this label" in front.run(people).told
-    assert front.points == [10, 10, 10]
-
-
-def test_a_run_given_again_says_what_is_left_to_pay(front: PayingFront, people: Path) -> None:
-    front.run(people)
-    told = front.shown(people)
-    assert re.search(r"Sent before +3; they are not paid again", told)
-    assert re.search(r"In total +0\n", told)
 
 
 def test_offered_list_pays_the_unpaid_recipients_the_same_items(front: PayingFront, people: Path) -> None:
@@ -143,16 +99,3 @@ def test_offered_list_pays_the_unpaid_recipients_the_same_items(front: PayingFro
     for path in (people, unpaid):
         front.run(path, "--label", "June")
     assert front.points == [5, 6, 1, 2]
-
-
-def test_parts_are_made_of_items_where_one_has_something_of_its_own(front: PayingFront, people: Path) -> None:
-    front.recipients_max = 2
-    people.write_text(f"email,reference\n{ANN},\n{BOB},\n{CY},C-1\n")
-    done = front.run(people, "--amount", "5")
-    # Both are on their way at once.
-    assert (done.document["batches"], sorted(front.paid)) == (2, [ANN, BOB, CY])
-    assert sorted(sorted(body) for body in front.bodies) == [
-        ["amount", "atomic", "expect", "items"],
-        ["amount", "atomic", "expect", "recipients"],
-    ]
-    assert front.run(people, "--amount", "5").document["replayed_batches"] == 2

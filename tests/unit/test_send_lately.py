@@ -32,23 +32,8 @@ def test_the_sentences_of_all_parts_are_one_with_the_batches_that_matter_most(fr
     assert [key[-2:] for key in front.asked_about] == ["-1", "-2"], "each part under the key of its send"
 
 
-def test_only_the_newest_were_compared_is_said(front: PayingFront, people: Path) -> None:
-    batches = [{"batch_id": 7, "recipients": 1, "issued_at": None}]
-    front.sent_before = NOBODY | {"same": 1, "batch_count": 1, "batches": batches, "complete": False}
-    assert lately(front.shown(people)) == (
-        "1 the same points without a label, within 30 days, in batch 7 (1). They would be paid again."
-        " Only the newest batches of 30 days were compared: there are too many."
-    )
-
-
 def test_nobody_and_a_list_that_is_only_sent_again_need_no_sentence(front: PayingFront, people: Path) -> None:
     assert "Sent lately" not in front.shown(people)
     front.sent_before = NOBODY | {"same": 5, "batch_count": 1}
     assert "Sent lately" not in front.shown(people)
     assert len(front.asked_about) == 1
-
-
-def test_a_service_that_cannot_tell_hinders_nobody(front: PayingFront, people: Path) -> None:
-    front.is_old = True
-    assert lately(front.shown(people)) == "not known: the service is older than this command"
-    assert len(front.paid) == 5

@@ -1,17 +1,16 @@
 """Whatever list is given to `points send`: who stands in it is paid or named with a line, and nobody else is paid."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given
+from hypothesis import HealthCheck, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.recipient_files import trimmed
-from tests.unit.paying_front import PayingFront, paying_front
+from tests.unit.paying_front import PayingFront
 
 _TAGS = st.text("abcxyz0189", min_size=1, max_size=5)
 _EMAILS = st.builds(
@@ -24,12 +23,6 @@ _EMAILS = st.builds(
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # Cells beside an address, without one, as people fill them.
 _NOTES = st.text(st.characters(codec="cp1252", exclude_characters="\0@"), max_size=9)
-
-
-@pytest.fixture(scope="module")
-def front() -> Iterator[PayingFront]:
-    with paying_front() as running:
-        yield running
 
 
 @dataclass(kw_only=True)
@@ -83,17 +76,6 @@ _FORMS = st.builds(
     trailing=st.integers(0, 2),
     titles=st.lists(st.sampled_from(["Customers", "", "as of March", "2026"]), max_size=2),
 )
-_PLAIN = Form(
-    delimiter=",",
-    end="\n",
-    encoding="utf-8",
-    heading="email",
-    place=0,
-    before="",
-    quotes_all=False,
-    trailing=0,
-    titles=[],
-)
 
 
 def _heading(form: Form) -> list[str]:
@@ -114,79 +96,11 @@ def _begin(form: Form) -> Written:
     return written
 
 
-_EFFORT = effort(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_EFFORT = effort(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@_EFFORT
-@given(
-    form=_FORMS, rows=st.lists(st.tuples(_EMAILS, _NOTES), min_size=1, max_size=6, unique_by=lambda row: row[0].lower())
-)
-def test_a_good_table_in_any_form_is_paid_whole_and_nobody_else(
-    front: PayingFront, tmp_path_factory: pytest.TempPathFactory, form: Form, rows: list[tuple[str, str]]
-) -> None:
-    written = _begin(form)
-    for number, (email, note) in enumerate(rows):
-        written.add(form.row(_cells(form, email, note, number)), form.end, [email])
-    paid, _ = _send(front, tmp_path_factory.mktemp("list"), written, form)
-    assert paid == [email for email, _ in rows]
-
-
-_AMOUNTS = st.one_of(
-    st.integers(1, 1_000_000_000).map(str),
-    st.sampled_from(["", " ", "0", "1.000", "1,000", "1 000", "10.0", "1e3", "-5", "007", "1000000001", "5;6"]),
-    st.text(st.characters(codec="cp1252", exclude_characters="\0@"), max_size=5),
-)
-_REFERENCES = st.one_of(st.just(""), st.text("Aa1-='", max_size=2))
-
-
-@_EFFORT
-@given(form=_FORMS, rows=st.lists(st.tuples(_EMAILS, _AMOUNTS, _REFERENCES), min_size=1, max_size=8))
-@example(form=_PLAIN, rows=[("ann@example.com", "1\x1f", "")])  # A blank for `str.strip`, but not for `int`.
-def test_each_line_is_paid_just_its_own_amount_or_is_named(
-    front: PayingFront, tmp_path_factory: pytest.TempPathFactory, form: Form, rows: list[tuple[str, str, str]]
-) -> None:
-    written, expected, named_lines = Written(), list[tuple[str, int]](), set[int]()
-    written.add(form.row(["Email", "Points", "Reference"]), form.end)
-    addresses, references = dict[str, bool](), set[str]()  # Of the lines before that are good.
-    for email, amount, reference in rows:
-        first, number = len(_LINE_END.split(written.text)), trimmed(amount)
-        written.add(form.row([email, amount, reference]), form.end, [email])
-        is_amount = re.fullmatch("[1-9][0-9]*", number) and int(number) <= 1_000_000_000
-        may_come = addresses.get(email.lower(), True) if reference else email.lower() not in addresses
-        if is_amount and may_come and reference not in references:
-            addresses[email.lower()] = bool(reference)
-            references |= {reference} - {""}
-            expected.append((email, int(number)))
-        else:
-            named_lines.add(first)
-    paid, named = _send(front, tmp_path_factory.mktemp("list"), written, form, amount=None)
-    if paid:
-        assert list(zip(paid, front.points, strict=True)) == expected
-        assert named == named_lines
-    else:
-        assert not expected
-
-
-_FAULTS = st.sampled_from(
-    [
-        "none",
-        "comma",
-        "short",
-        "long",
-        "two",
-        "name",
-        "mailto",
-        "quote",
-        "formula",
-        "twice",
-        "heading",
-        "total",
-        "blank",
-        "hidden",
-        "no address",
-        "swallowed",
-    ]
-)
+_FAULTY = "none comma short long two name mailto quote formula twice heading total blank hidden no-address swallowed"
+_FAULTS = st.sampled_from(_FAULTY.split())
 
 
 @_EFFORT
@@ -230,12 +144,12 @@ def _add_faulty(written: Written, form: Form, email: str, note: str, fault: str,
         "comma": form.joined(["Byron", one_line, *_cells(form, email, "", number)]),
         "short": form.delimiter.join([email, f"boss{number}@example.com"]),
         "long": f"{good}{form.delimiter}{number}",
-        "no address": form.joined(["Byron", one_line, *_cells(form, "", "", number)]),
+        "no-address": form.joined(["Byron", one_line, *_cells(form, "", "", number)]),
         "quote": f'"{good}',
     }
     cell = in_its_cell.get(fault, email)
     text = rows.get(fault, form.row(_cells(form, cell, note, number)))
-    emails = {"two": [email, f"second.{email}"], "no address": []}.get(fault, [email])
+    emails = {"two": [email, f"second.{email}"], "no-address": []}.get(fault, [email])
     if fault == "swallowed":  # A quote that was never meant reaches to one in the next row.
         written.add(form.delimiter.join([email, "x", '"open']), form.end, [email])
         text, emails = form.delimiter.join([f"next.{email}", "x", 'close"']), [f"next.{email}"]
@@ -244,15 +158,13 @@ def _add_faulty(written: Written, form: Form, email: str, note: str, fault: str,
         written.add(behind[fault], form.end)
 
 
-def _send(
-    front: PayingFront, folder: Path, written: Written, form: Form, *, amount: int | None = 1
-) -> tuple[list[str], set[int]]:
+def _send(front: PayingFront, folder: Path, written: Written, form: Form) -> tuple[list[str], set[int]]:
     """Return who was paid and which lines were named; all of them when the list was refused with a sentence."""
     path = folder / "people.csv"
     path.write_bytes(written.text.encode(form.encoding))
     front.forget()
     front.balance = 10**12
-    done = front.run(path, *([] if amount is None else ["--amount", str(amount)]), "--again", folder.name)
+    done = front.run(path, "--amount", "1", "--again", folder.name)
     if done.status not in (0, 3):
         assert done.told
         assert front.paid == []

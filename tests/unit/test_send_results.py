@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -99,52 +98,6 @@ def test_a_list_that_was_changed_since_pays_nobody_twice_with_the_same_amount_an
     assert len(front.paid) == (3 if is_alike else 7)
 
 
-def test_a_repetition_is_like_others_of_its_name(front: PayingFront, people: Path) -> None:
-    front.run(people, "--amount", "10", "--again", "June")
-    _write(people, [*_EMAILS, _NEW])
-    assert "with another --again NAME" in front.run(people, "--amount", "10", "--again", "June").told
-    assert "with --again NAME" in front.run(people, "--amount", "10").told.replace("campaign with", "with")
-    assert front.run(people, "--amount", "10", "--again", "July").status == 0
-
-
-def test_new_people_in_the_place_of_those_who_were_paid_are_paid(front: PayingFront, people: Path) -> None:
-    front.run(people, "--amount", "10")
-    _write(people, [_NEW])
-    assert front.run(people, "--amount", "10").status == 0
-    assert front.paid == [*_EMAILS, _NEW]
-    assert [row["email"] for row in rows_of(result_of(people))] == front.paid
-
-
-def test_a_list_is_sent_again_as_long_as_the_service_remembers_it_and_no_longer(
-    front: PayingFront, people: Path
-) -> None:
-    for days, status in ((29, 0), (31, 1)):
-        result_of(people).unlink(missing_ok=True)
-        front.created_at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-        front.run(people, "--amount", "10", "--label", f"{days}")
-        done = front.run(people, "--amount", "10", "--label", f"{days}")
-        assert (done.status, "for 30 days only" in done.told) == (status, bool(status))
-        assert front.run(people, "--amount", "10", "--again", f"{days}").status == 0
-
-
-def test_the_unpaid_of_two_campaigns_of_a_list_are_in_files_of_their_own_and_each_is_named(
-    front: PayingFront, people: Path
-) -> None:
-    front.balance = 30
-    spring = front.run(people, "--amount", "20", "--label", "Spring")
-    summer = front.run(people, "--amount", "10", "--label", "Summer")
-    lists = [Path(done.document["undebited"]) for done in (spring, summer)]
-    assert [path.name for path in lists] == ["people.undebited.csv", "people.undebited-2.csv"]
-    assert [len(path.read_text().splitlines()) for path in lists] == [3, 3]
-    for again, label, amount in ((spring, "Spring", "20"), (summer, "Summer", "10")):
-        done = front.run(people, "--amount", amount, "--label", label)
-        assert done.document["undebited"] == again.document["undebited"]
-    front.balance = 1_000
-    for path, label, amount in ((lists[0], "Spring", "20"), (lists[1], "Summer", "10")):
-        assert front.run(path, "--amount", amount, "--label", label).document["debited"] == 2
-    assert sorted(front.paid) == sorted([*_EMAILS, *_EMAILS])
-
-
 def test_offered_list_pays_the_unpaid_recipients(front: PayingFront, people: Path) -> None:
     front.balance = 0
     first = front.run(people, "--amount", "10")
@@ -194,17 +147,6 @@ def test_the_result_never_replaces_the_list_however_it_is_called(
     done = front.run(people, "--amount", "1", "--result", spelling)
     assert "would replace the file itself" in done.told
     assert front.paid == []
-
-
-def test_a_campaign_that_was_sent_whole_is_replayed_also_after_another_of_the_same_list(
-    front: PayingFront, people: Path
-) -> None:
-    for name, paid in ((), 3), (("--again", "May"), 6), ((), 6), (("--again", "May"), 6):
-        assert front.run(people, "--amount", "10", *name).status == 0
-        assert len(front.paid) == paid
-    _write(people, [*_EMAILS, _NEW])
-    assert "3 of its recipients were paid then" in front.run(people, "--amount", "10").told
-    assert len(front.paid) == 6
 
 
 def test_a_list_on_a_folder_without_locks_is_sent_from_a_copy_with_the_result_it_has(

@@ -1,7 +1,6 @@
 """Settings: read once from the environment, and checked at start in sentences that name them."""
 
 import pytest
-from pydantic import ValidationError
 
 from app.errors import SettingsError
 from app.settings import misspelt_settings, settings, without_password
@@ -14,40 +13,6 @@ def refusal() -> str:
     return str(caught.value)
 
 
-def test_the_defaults_are_those_of_the_contract() -> None:
-    found = settings()
-    assert found.recipients_max == 10_000
-    assert found.amount_max == 1_000_000_000
-    assert found.allow_repeats is False
-    assert found.body_bytes_max == 8_388_608
-    assert found.wait_s == 25
-    assert found.keep_alive_s == 75
-    assert found.rate_limit == "50/second"
-    assert found.sandbox_balance == 1_000_000
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("POINTS_RECIPIENTS_MAX", "500", 500),
-        ("POINTS_AMOUNT_MAX", "9223372036854775807", 2**63 - 1),
-        ("POINTS_ALLOW_REPEATS", "true", True),
-        ("POINTS_BODY_BYTES_MAX", "1024", 1_024),
-        ("POINTS_WAIT_S", "0.5", 0.5),
-        ("POINTS_RATE_LIMIT", "off", "off"),
-        ("POINTS_RATE_LIMIT", "100/minute", "100/minute"),
-        ("POINTS_SANDBOX_BALANCE", "0", 0),
-        ("POINTS_BROKER_URL", "amqp://points:hush@rabbit:5672/points", "amqp://points:hush@rabbit:5672/points"),
-        ("POINTS_DATABASE_POOLER", "true", True),
-    ],
-)
-def test_each_setting_is_read_from_its_variable(
-    name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, text)
-    assert getattr(settings(), name.removeprefix("POINTS_").lower()) == value
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -56,14 +21,9 @@ def test_each_setting_is_read_from_its_variable(
         ("POINTS_RECIPIENTS_MAX", "1.5", "it must be an integer"),
         ("POINTS_AMOUNT_MAX", str(2**63), f"it must be at most {2**63 - 1}"),
         ("POINTS_BODY_BYTES_MAX", "1023", "it must be at least 1024"),
-        ("POINTS_BODY_BYTES_MAX", str(2**30 + 1), f"it must be at most {2**30}"),
-        ("POINTS_SANDBOX_BALANCE", str(2**63), f"it must be at most {2**63 - 1}"),
-        ("POINTS_DATABASE_CONNECTIONS_MAX", "0", "it must be at least 1"),
         ("POINTS_DATABASE_CONNECTIONS_MAX", "1001", "it must be at most 1000"),
-        ("POINTS_EVENTS_DAYS", "0", "it must be at least 1"),
         ("POINTS_EVENTS_DAYS", "3651", "it must be at most 3650"),
         ("POINTS_AUDIT_EVERY_S", "-1", "it must be at least 0"),
-        ("POINTS_AUDIT_EVERY_S", "604801", "it must be at most 604800"),
         ("POINTS_WAIT_S", "soon", "it must be a number"),
         ("POINTS_WAIT_S", "601", "it must be at most 600"),
         ("POINTS_KEEP_ALIVE_S", "0", "it must be at least 1"),
@@ -79,47 +39,27 @@ def test_what_a_setting_must_be_is_said_in_words(
     assert refusal() == f"The setting {name} is wrong: {words}, but it is {text!r}."
 
 
-def test_a_wrong_rate_is_told_what_a_rate_looks_like(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_RATE_LIMIT", "50")
-    assert refusal() == (
-        "The setting POINTS_RATE_LIMIT is wrong: it must be off, or a number of calls per second, minute, hour or day,"
-        " such as 50/second, but it is '50'."
-    )
+_WRONG_URLS = {
+    "DATABASE_URL": """
+        mysql://points:hush@db/points db.example.com/points postgresql://points:hush@db:port/points
+        postgresql://points:hush@[::1/points postgresql://points:hush@db/points?schema=public
+        postgresql://points:hush@db/points?port=abc postgresql://points:hush℀@db/points
+    """,
+    "REDIS_URL": """
+        redis://:hush@cache/0?bogus=1 redis://:hush@cache?db=abc http://:hush@cache:6379 redis://:hush@cache:port/0
+        redis://:hush@cache:6379/notanumber rediss://:hush@cache:6379/0/1 redis://:hush@[::1 redis://:hush℀@cache
+        amqp://points:hush@rabbit sentinel://:hush@watch1:26379,watch2:26379/0
+        sentinel://:hush@watch1:port/0?master=points sentinel://:hush@watch1:26379,/0?master=points
+    """,
+    "POINTS_BROKER_URL": """
+        redis://:hush@cache/0?bogus=1 redis://:hush@cache:6379/points redis://:hush℀@cache amqp://points:hush℀@rabbit
+        sqs://points:hush@rabbit amqp://points:hush@rabbit:port sentinel://:hush@watch1:26379
+    """,
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "url"),
-    [
-        ("DATABASE_URL", ""),
-        ("DATABASE_URL", "mysql://points:hush@db/points"),
-        ("DATABASE_URL", "db.example.com/points"),
-        ("DATABASE_URL", "postgresql://points:hush@db:port/points"),
-        ("DATABASE_URL", "postgresql://points:hush@[::1/points"),
-        ("DATABASE_URL", "postgresql://points:hush@db/points?schema=public"),
-        ("DATABASE_URL", "postgresql://points:hush@db/points?port=abc"),
-        ("REDIS_URL", "redis://:hush@cache/0?bogus=1"),
-        ("REDIS_URL", "redis://:hush@cache?db=abc"),
-        ("POINTS_BROKER_URL", "redis://:hush@cache/0?bogus=1"),
-        ("REDIS_URL", ""),
-        ("REDIS_URL", "http://:hush@cache:6379"),
-        ("REDIS_URL", "redis://:hush@cache:port/0"),
-        ("REDIS_URL", "redis://:hush@cache:6379/notanumber"),
-        ("REDIS_URL", "rediss://:hush@cache:6379/0/1"),
-        ("POINTS_BROKER_URL", "redis://:hush@cache:6379/points"),
-        ("REDIS_URL", "redis://:hush@[::1"),
-        ("REDIS_URL", "redis://:hush℀@cache"),
-        ("POINTS_BROKER_URL", "redis://:hush℀@cache"),
-        ("POINTS_BROKER_URL", "amqp://points:hush℀@rabbit"),
-        ("DATABASE_URL", "postgresql://points:hush℀@db/points"),
-        ("REDIS_URL", "amqp://points:hush@rabbit"),
-        ("REDIS_URL", "sentinel://:hush@watch1:26379,watch2:26379/0"),
-        ("REDIS_URL", "sentinel://:hush@watch1:port/0?master=points"),
-        ("REDIS_URL", "sentinel://:hush@watch1:26379,/0?master=points"),
-        ("POINTS_BROKER_URL", ""),
-        ("POINTS_BROKER_URL", "sqs://points:hush@rabbit"),
-        ("POINTS_BROKER_URL", "amqp://points:hush@rabbit:port"),
-        ("POINTS_BROKER_URL", "sentinel://:hush@watch1:26379"),
-    ],
+    ("name", "url"), [(name, url) for name, urls in _WRONG_URLS.items() for url in ["", *urls.split()]]
 )
 def test_a_wrong_url_is_named_without_its_password(name: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, url)
@@ -159,20 +99,13 @@ def test_a_name_that_is_nearly_a_setting_s_is_told(name: str, meant: str, monkey
     assert list(misspelt_settings()) == [(name, meant)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "POINTS_WAIT_S",
-        "points_wait_s",
-        "POINTS_KEY",
-        "POINTS_DATA_DIR",
-        "RATE_LIMT",
-        "POINTS_PORT",
-        "POINTS_SERVICE_HOST",
-        "POINTS_PORT_8000_TCP_ADDR",
-        "POINTS_SERVICE_PORT_HTTP",
-    ],
-)
+_NOT_MISSPELT = """
+    POINTS_WAIT_S points_wait_s POINTS_KEY POINTS_DATA_DIR RATE_LIMT POINTS_PORT POINTS_SERVICE_HOST
+    POINTS_PORT_8000_TCP_ADDR POINTS_SERVICE_PORT_HTTP
+"""
+
+
+@pytest.mark.parametrize("name", _NOT_MISSPELT.split())
 def test_a_setting_and_what_is_somebody_else_s_are_not_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "1")
     assert list(misspelt_settings()) == []
@@ -182,24 +115,6 @@ def test_a_setting_and_what_is_somebody_else_s_are_not_told(name: str, monkeypat
 def test_a_missing_address_of_a_server_is_named_with_a_way_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(name)
     assert refusal() == f"The setting {name} is missing. Set it, or start the service with `points up`."
-
-
-def test_every_wrong_setting_gets_a_sentence_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DATABASE_URL")
-    monkeypatch.setenv("POINTS_WAIT_S", "soon")
-    monkeypatch.setenv("POINTS_AMOUNT_MAX", "lots")
-    sentences = refusal().splitlines()
-    assert len(sentences) == 3
-    for name in ("DATABASE_URL", "POINTS_WAIT_S", "POINTS_AMOUNT_MAX"):
-        assert any(name in sentence for sentence in sentences)
-
-
-def test_settings_are_read_once_and_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = settings()
-    monkeypatch.setenv("POINTS_WAIT_S", "1")
-    assert settings().wait_s == 25
-    with pytest.raises(ValidationError, match="frozen"):
-        before.wait_s = 1.0
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

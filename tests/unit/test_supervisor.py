@@ -1,7 +1,5 @@
 """The supervisor while it works: it starts again what dies, later each time, and shows what the parts say."""
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,12 +11,11 @@ from types import FrameType
 from typing import Any
 
 import click
-import psutil
 import pytest
 
 from app.local import supervisor as module
-from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import Part, process_identity
+from app.local.datadir import DataDir
+from app.local.part import Part
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -78,20 +75,6 @@ def test_a_death_after_a_long_life_counts_as_the_first(
     assert capsys.readouterr().out.splitlines()[-1].endswith("in 0.02 s")
 
 
-def test_a_part_that_is_killed_is_started_again_and_the_others_are_left_alone(
-    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    killed = parts.part(tmp_path, parts.STAYS, name="killed")
-    other = parts.part(tmp_path, parts.STAYS, name="other")
-    start(supervisor, tmp_path, killed, other)
-    before = process_of(killed).pid, process_of(other).pid
-    os.kill(before[0], signal.SIGKILL)
-    supervisor.watch(until=until_true(lambda: len(parts.notes(tmp_path, "ready")) == 3))
-    assert process_of(killed).pid != before[0]
-    assert process_of(other).pid == before[1]
-    assert "died (signal 9)" in capsys.readouterr().out
-
-
 def test_children_of_a_dead_part_end_before_its_restart(supervisor: Supervisor, tmp_path: Path) -> None:
     part = parts.part(tmp_path, parts.DIES_AND_LEAVES_A_CHILD)
     supervisor.start(part)
@@ -120,41 +103,6 @@ def test_the_output_of_a_part_is_shown_at_once_under_its_name_and_hidden_lines_a
     assert shown.splitlines() == ["       web │ hello", "       web │ no", "       web │ not utf-8: �"]
 
 
-def test_the_last_words_of_a_part_are_shown_though_it_died_before_their_line_ended(
-    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    part = parts.part(tmp_path, "print('before')\nprint('last words', end='')", name="web")
-    supervisor.start(part)
-    deaths(supervisor, part, 1)
-    supervisor.stop()  # From here on all that was said is shown.
-    shown = capsys.readouterr().out.splitlines()
-    assert "       web │ before" in shown
-    assert "       web │ last words" in shown
-
-
-def test_a_part_gets_its_own_environment_on_top_of_ours(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OURS", "1")
-    monkeypatch.setenv("BOTH", "1")
-    code = "import os; print(*(os.environ[name] for name in ('OURS', 'BOTH', 'ITS')))"
-    part = parts.part(tmp_path, code, environment={"BOTH": "2", "ITS": "3"})
-    supervisor.start(part)
-    deaths(supervisor, part, 1)
-    supervisor.stop()  # From here on all that was said is shown.
-    assert "│ 1 2 3\n" in capsys.readouterr().out
-
-
-def test_what_runs_is_noted_with_the_moment_it_was_created(supervisor: Supervisor, tmp_path: Path) -> None:
-    supervisor.start(parts.part(tmp_path, parts.STAYS, name="web"))
-    supervisor.start(parts.part(tmp_path, parts.STAYS, name="beat"))
-    running = DataDir(tmp_path).read(RUNNING_FILE)
-    assert running["pid"] == os.getpid()
-    assert set(running["parts"]) == {"web", "beat"}
-    for known in running["parts"].values():
-        assert process_identity(psutil.Process(known["pid"])) == known["created"]
-
-
 def test_an_interrupt_ends_the_watch_at_whatever_line_it_comes(supervisor: Supervisor) -> None:
     """A handler runs between any two lines of the main thread, also of those that hold a lock."""
     looks: list[None] = []
@@ -177,16 +125,6 @@ def test_an_interrupt_ends_the_watch_at_whatever_line_it_comes(supervisor: Super
     watching.join(TIMEOUT_S)
     assert not watching.is_alive()
     assert len(looks) == 1
-
-
-def test_watching_ends_when_a_stop_is_asked_for(supervisor: Supervisor) -> None:
-    watching = threading.Thread(target=supervisor.watch, args=(lambda: False,))
-    watching.start()
-    assert not supervisor.is_stopping
-    supervisor.ask_to_stop()
-    watching.join(TIMEOUT_S)
-    assert not watching.is_alive()
-    assert supervisor.is_stopping
 
 
 def test_a_part_that_cannot_be_started_again_at_the_moment_is_tried_again(

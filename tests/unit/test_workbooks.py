@@ -2,13 +2,13 @@
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.unit.paying_front import PayingFront, paying_front
+from tests.unit.paying_front import PayingFront
 from tests.unit.workbooks import Rows, ods, xlsx
 
 ADA, BOB, CY = "ada@example.com", "bob@example.com", "cy@example.com"
@@ -18,17 +18,6 @@ ROWS: Rows = [
     ["grace@example.com", 20.0, 1002, None],
     ["nobody", 30, "r-3", None],
 ]
-
-
-@pytest.fixture(scope="module")
-def front() -> Iterator[PayingFront]:
-    with paying_front() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def new(front: PayingFront) -> None:
-    front.forget()
 
 
 @pytest.mark.parametrize(
@@ -133,22 +122,30 @@ def _inflated(marks: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("made", "reason"),
     [
-        (xlsx({"People": [["email"], [ADA], *[[]] * 1_000_000, [None] * 16_000 + [BOB]]}), "is too large"),
-        (_inflated('<row><c t="inlineStr"><is><t>a@example.com</t></is></c></row>'), "is too large"),
-        (xlsx({"People": ROWS})[:2_000], "cannot be read as a workbook"),
-        (b"PK\x03\x04" + bytes(100), "cannot be read as a workbook"),
-        (b"\xd0\xcf\x11\xe0" + bytes(100), "cannot be read as a workbook"),
-        (xlsx({"People": [["No address"]]}), "No sheet of people.xlsx holds e-mail addresses."),
+        pytest.param(
+            lambda: xlsx({"People": [["email"], [ADA], *[[]] * 1_000_000, [None] * 16_000 + [BOB]]}),
+            "is too large",
+            id="a cell far away",
+        ),
+        pytest.param(
+            lambda: _inflated('<row><c t="inlineStr"><is><t>a@example.com</t></is></c></row>'),
+            "is too large",
+            id="inflated",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(lambda: xlsx({"People": ROWS})[:2_000], "cannot be read as a workbook", id="cut off"),
+        pytest.param(lambda: b"PK\x03\x04" + bytes(100), "cannot be read as a workbook", id="no workbook"),
+        pytest.param(lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "cannot be read as a workbook", id="no old workbook"),
+        pytest.param(lambda: xlsx({"People": [["No address"]]}), "No sheet of people.xlsx holds", id="no address"),
     ],
-    ids=["a-cell-far-away", "inflated", "cut-off", "no-workbook", "no-old-workbook", "no-address"],
 )
 def test_a_workbook_that_cannot_be_read_stops_with_a_sentence(
-    front: PayingFront, tmp_path: Path, content: bytes, reason: str
+    front: PayingFront, tmp_path: Path, made: Callable[[], bytes], reason: str
 ) -> None:
     path = tmp_path / "people.xlsx"
-    path.write_bytes(content)
+    path.write_bytes(made())
     done = front.run(path, "--amount", "1")
     assert reason in done.told
     assert (done.status, front.paid) == (1, [])

@@ -1,6 +1,6 @@
 """What a case of bad input is: the bytes a caller sends, and the status and fields they are answered with."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPMethod
 
@@ -23,19 +23,7 @@ MISSING = ("amount", "recipient", "recipients")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BodyCase:
-    """A body that verify and send must both answer alike; no fields means that it is good, and only verified."""
-
-    name: str
-    body: bytes
-    fields: frozenset[str]
-
-    def request(self, target: bytes) -> bytes:
-        return call("POST", target, body=self.body)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RawCase:
+class Case:
     """A whole request, byte for byte; no fields means an answer of success.
 
     `then_close` is a caller who says, before there is an answer, that nothing more will come.
@@ -48,16 +36,28 @@ class RawCase:
     then_close: bool = False
 
 
-def body(name: str, content: bytes | str, *fields: str) -> BodyCase:
-    """Make a case of a body; the text of one is sent in UTF-8."""
-    encoded = content if isinstance(content, bytes) else content.encode()
-    return BodyCase(name=name, body=encoded, fields=frozenset(fields))
-
-
-def raw(name: str, request: bytes, status: int | Collection[int], *fields: str, then_close: bool = False) -> RawCase:
+def raw(name: str, request: bytes, status: int | Collection[int], *fields: str, then_close: bool = False) -> Case:
     """Make a case of a whole request, with the status, or the few statuses, that it may be answered with."""
     statuses = frozenset([status] if isinstance(status, int) else status)
-    return RawCase(name=name, request=request, statuses=statuses, fields=frozenset(fields), then_close=then_close)
+    return Case(name=name, request=request, statuses=statuses, fields=frozenset(fields), then_close=then_close)
+
+
+def raws(what: str, requests: Mapping[str, bytes], status: int, *fields: str, then_close: bool = False) -> list[Case]:
+    """Make cases of requests that are answered alike."""
+    return [
+        raw(f"{what}: {name}", request, status, *fields, then_close=then_close) for name, request in requests.items()
+    ]
+
+
+def body(name: str, content: bytes | str, *fields: str) -> Case:
+    """Make a case of a bad body, which is a 400 on these fields; the text of one is sent in UTF-8."""
+    encoded = content if isinstance(content, bytes) else content.encode()
+    return raw(name, call("POST", SEND, body=encoded), 400, *fields)
+
+
+def good(name: str, content: str) -> Case:
+    """Make a case of a strange body that is right: it is verified."""
+    return raw(name, call("POST", VERIFY, body=content.encode()), 200)
 
 
 def call(
@@ -102,8 +102,3 @@ def get(target: bytes, *lines: bytes) -> bytes:
 def verify(*lines: bytes, key: bytes | None = b"Bearer " + KEY) -> bytes:
     """Write a verify whose body is right, with more header lines."""
     return call("POST", VERIFY, *lines, body=GOOD, key=key)
-
-
-def entries(places: range) -> tuple[str, ...]:
-    """Name the fields of these entries of the list of recipients."""
-    return tuple(f"recipients.{place}" for place in places)

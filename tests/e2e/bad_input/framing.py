@@ -1,6 +1,6 @@
 """Where a request begins and ends: lengths, chunks, versions, and bytes that are not HTTP at all."""
 
-from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, ORGANIZATION, SEND, VERIFY, RawCase, call, get, raw, verify
+from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, ORGANIZATION, SEND, VERIFY, Case, call, get, raw, raws, verify
 
 _CANARY = CANARY.encode()
 
@@ -16,6 +16,10 @@ def _chunked(content: bytes, coding: bytes = b"chunked") -> bytes:
     return call("POST", VERIFY, b"Transfer-Encoding: " + coding, body=content, framed=False)
 
 
+def _nowhere(content: bytes) -> bytes:
+    return call("POST", b"/v1/nothing", b"Transfer-Encoding: chunked", body=content, framed=False)
+
+
 def _chunk(content: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(content), content)
 
@@ -23,48 +27,36 @@ def _chunk(content: bytes) -> bytes:
 _GOOD_CHUNK = _chunk(GOOD)
 _SIZE = b"%d" % len(GOOD)
 
-_LENGTHS = [
-    raw(f"length: {name}", request, 400, "request")
-    for name, request in {
-        "negative": _length(b"-1"),
-        "with a plus": _length(b"+" + _SIZE),
-        "hexadecimal": _length(b"0x10"),
-        "a fraction": _length(_SIZE + b".0"),
-        "empty": _length(b""),
-        "a word": _length(b"many"),
-        "a list": _length(_SIZE + b", " + _SIZE),
-        "a superscript": _length(b"\xb2"),
-        "Arabic digits": _length("٣".encode()),
-        "5,000 digits": _length(b"1" + b"0" * 5_000),
-        "twice, the same": _length(_SIZE, GOOD, b"Content-Length: " + _SIZE),
-        "twice, another": _length(_SIZE, GOOD + _SMUGGLED, b"Content-Length: 1"),
-        "and chunks": _length(_SIZE, b"0\r\n\r\n" + _SMUGGLED, b"Transfer-Encoding: chunked"),
-        "and chunks, hidden by a tab": _length(_SIZE, b"0\r\n\r\n" + _SMUGGLED, b"Transfer-Encoding:\tchunked"),
-    }.items()
-] + [
+_LENGTHS = {
+    "negative": _length(b"-1"),
+    "with a plus": _length(b"+" + _SIZE),
+    "hexadecimal": _length(b"0x10"),
+    "empty": _length(b""),
+    "a word": _length(b"many"),
+    "a list": _length(_SIZE + b", " + _SIZE),
+    "Arabic digits": _length("٣".encode()),
+    "5,000 digits": _length(b"1" + b"0" * 5_000),
+    "twice, the same": _length(_SIZE, GOOD, b"Content-Length: " + _SIZE),
+    "twice, another": _length(_SIZE, GOOD + _SMUGGLED, b"Content-Length: 1"),
+    "and chunks": _length(_SIZE, b"0\r\n\r\n" + _SMUGGLED, b"Transfer-Encoding: chunked"),
+    "and chunks, hidden by a tab": _length(_SIZE, b"0\r\n\r\n" + _SMUGGLED, b"Transfer-Encoding:\tchunked"),
+}
+_TOO_LONG = [
     raw("length: over the limit", _length(b"8388610", b""), 413, "body"),
     raw("length: beyond 64 bits", _length(b"9" * 30, b""), 413, "body"),
-    raw("length: one over the limit, all of it sent", _length(b"8388609", b" " * 8_388_609), 413, "body"),
-    raw("length: far over the limit, all of it sent", _length(b"20000000", b" " * 20_000_000), 413, "body"),
-    raw(
-        "length: over the limit, without a key",
-        call("POST", SEND, body=b" " * 9_000_000, key=None),
-        401,
-        "authorization",
-    ),
     raw("length: less than comes", _length(b"1", b"{" + GOOD[1:]), 400, "body"),
     raw("length: zero before a body", _length(b"0"), 400, "body"),
 ]
 
+_KEY_LAST = _GOOD_CHUNK + b"0\r\nAuthorization: Bearer " + KEY + b"\r\n\r\n"
+_KEY_IN_A_TRAILER = call("POST", SEND, b"Transfer-Encoding: chunked", body=_KEY_LAST, framed=False, key=None)
 _CHUNKS = [
     raw(f"chunks: {name}", _chunked(content), 400, "request")
     for name, content in {
         "a size of a word": b"zz\r\n" + GOOD + b"\r\n0\r\n\r\n",
-        "a negative size": b"-1\r\n" + GOOD + b"\r\n0\r\n\r\n",
         "an empty size": b"\r\n" + GOOD + b"\r\n0\r\n\r\n",
         "a size with 0x": b"0x2\r\n{}\r\n0\r\n\r\n",
         "a size with a plus": b"+2\r\n{}\r\n0\r\n\r\n",
-        "a size with a blank": b"2 \r\n{}\r\n0\r\n\r\n",
         "a size with an underscore": b"0_2\r\n{}\r\n0\r\n\r\n",
         "a size in Arabic digits": "٢\r\n{}\r\n0\r\n\r\n".encode(),
         "a size line of 20,000 characters": b"2;" + b"a" * 20_000 + b"\r\n{}\r\n0\r\n\r\n",
@@ -90,38 +82,24 @@ _CHUNKS = [
             "nothing": b"X-Empty:",
         }.items()
     ),
-    raw(
-        "chunks: the key in a trailer",
-        call(
-            "POST",
-            SEND,
-            b"Transfer-Encoding: chunked",
-            body=_GOOD_CHUNK + b"0\r\nAuthorization: Bearer " + KEY + b"\r\n\r\n",
-            framed=False,
-            key=None,
-        ),
-        401,
-        "authorization",
-    ),
+    raw("chunks: the key in a trailer", _KEY_IN_A_TRAILER, 401, "authorization"),
     raw("chunks: an empty body", _chunked(b"0\r\n\r\n"), 400, "body"),
     raw("chunks: over the limit", _chunked(_chunk(b" " * 4_500_000) * 2 + b"0\r\n\r\n"), 413, "body"),
     raw("chunks: 50,000 of one byte", _chunked(_chunk(b" ") * 50_000 + b"0\r\n\r\n"), 400, "body"),
 ]
 
 # The caller goes away in the middle of what was announced; the answer is there for a proxy that waits for it.
-_BROKEN_OFF = [
-    raw(f"broken off: {name}", request, 400, "request", then_close=True)
-    for name, request in {
-        "less than the length": _length(b"1000"),
-        "nothing of the length": _length(b"1000", b""),
-        "no chunk": _chunked(b""),
-        "no last chunk": _chunked(_GOOD_CHUNK),
-        "half of the last chunk": _chunked(_GOOD_CHUNK + b"0\r\n"),
-        "a chunk shorter than its size": _chunked(b"ff\r\n" + GOOD + b"\r\n0\r\n\r\n"),
-        "a chunk of a size beyond 64 bits": _chunked(b"F" * 30 + b"\r\n" + GOOD),
-        "a size line ending in a newline": _chunked(b"2\n{}\n0\n\n"),
-    }.items()
-]
+_BROKEN_OFF = {
+    "less than the length": _length(b"1000"),
+    "nothing of the length": _length(b"1000", b""),
+    "no chunk": _chunked(b""),
+    "no last chunk": _chunked(_GOOD_CHUNK),
+    "half of the last chunk": _chunked(_GOOD_CHUNK + b"0\r\n"),
+    "a chunk shorter than its size": _chunked(b"ff\r\n" + GOOD + b"\r\n0\r\n\r\n"),
+    "a chunk of a size beyond 64 bits": _chunked(b"F" * 30 + b"\r\n" + GOOD),
+    "a size line ending in a newline": _chunked(b"2\n{}\n0\n\n"),
+}
+
 
 _CODINGS = [
     raw(f"coding: {coding.decode()}", _chunked(_GOOD_CHUNK + b"0\r\n\r\n", coding), 400, "request")
@@ -145,21 +123,17 @@ _VERSIONS = [
     raw("version: 1.0 and a fault", call("POST", VERIFY, body=b"[]", version=b"HTTP/1.0"), 400, "body"),
 ]
 
-_NO_REQUEST = [
-    raw(f"no request: {name}", request, 400, "request")
-    for name, request in {
-        "a word": b"%b\r\n\r\n" % _CANARY,
-        "an empty line and another": b"\r\n\r\n\r\n",
-        "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 20 + b"\r\n\r\n",
-        "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        "Redis": b"*1\r\n$4\r\nPING\r\n\r\n",
-        "NULs": b"\0" * 100 + b"\r\n\r\n",
-        "newlines only": b"GET / HTTP/1.1\nHost: x\n\n",
-        "two blanks": b"GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "a method in lower case": call("post", VERIFY, body=GOOD),
-        "a method with a NUL": call("PO\0ST", VERIFY, body=GOOD),
-    }.items()
-] + [
+_NO_REQUEST = {
+    "a word": b"%b\r\n\r\n" % _CANARY,
+    "an empty line and another": b"\r\n\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 20 + b"\r\n\r\n",
+    "NULs": b"\0" * 100 + b"\r\n\r\n",
+    "newlines only": b"GET / HTTP/1.1\nHost: x\n\n",
+    "two blanks": b"GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a method in lower case": call("post", VERIFY, body=GOOD),
+    "a method with a NUL": call("PO\0ST", VERIFY, body=GOOD),
+}
+_MORE_THAN_A_REQUEST = [
     raw("no request: 100,000 characters", b"A" * 100_000, 400, "request"),
     raw("no request: a method of 5,000 characters", call("A" * 5_000, VERIFY), 400, "request"),
 ]
@@ -175,21 +149,18 @@ _WITHIN = [
     raw("an absolute target", call("POST", b"http://%b.example%b" % (_CANARY, VERIFY), body=GOOD), 200),
     raw("a target that is a star", call("OPTIONS", b"*", framed=False), 404, "path"),
     raw("no target", get(b""), 400, "request"),
+    # Of an answer that needs no body the chunks are read all the same, and what they are not brings no second one.
+    raw("chunks that are none behind an answer", _nowhere(b"nonsense\r\n"), 404, "path"),
 ]
 
-CASES: list[RawCase] = [*_LENGTHS, *_CHUNKS, *_BROKEN_OFF, *_CODINGS, *_VERSIONS, *_NO_REQUEST, *_WITHIN]
-
-# What a caller begins and never ends; the connection stays open. (One that is silent from the start is not
-# among them: gunicorn takes its thread away after five seconds by itself.)
-UNFINISHED: dict[str, bytes] = {
-    "half a word": b"POS",
-    "half a head": _SMUGGLED[:60],
-    "half a body": call("POST", SEND, body=GOOD[:10], length=b"1000"),
-    "no body": call("POST", SEND, length=b"1000"),
-    "chunks without end": call("POST", SEND, b"Transfer-Encoding: chunked", body=_GOOD_CHUNK, framed=False),
-    "a chunk without end": call("POST", SEND, b"Transfer-Encoding: chunked", body=b"FFFFFFF\r\n{", framed=False),
-    "half a size": call("POST", SEND, b"Transfer-Encoding: chunked", body=b"F", framed=False),
-    "an expectation": call("POST", SEND, b"Expect: 100-continue", length=b"1000"),
-    "the body of a GET": call("GET", ORGANIZATION, length=b"1000"),
-    "a body without a key": call("POST", SEND, length=b"1000", key=None),
-}
+CASES: list[Case] = [
+    *raws("length", _LENGTHS, 400, "request"),
+    *_TOO_LONG,
+    *_CHUNKS,
+    *raws("broken off", _BROKEN_OFF, 400, "request", then_close=True),
+    *_CODINGS,
+    *_VERSIONS,
+    *raws("no request", _NO_REQUEST, 400, "request"),
+    *_MORE_THAN_A_REQUEST,
+    *_WITHIN,
+]

@@ -2,71 +2,53 @@
 
 import gzip
 
-from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, SEND, VERIFY, RawCase, call, get, raw, verify
+from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, SEND, VERIFY, Case, call, get, raw, raws, verify
 
 _CANARY = CANARY.encode()
 
 # The service speaks of all of these in the same words, and never of what was wrong.
-_KEYS = [
-    raw(f"authorization: {name}", verify(key=key), 401, "authorization")
+_KEYS = {
+    name: verify(key=key)
     for name, key in {
         "missing": None,
         "empty": b"",
         "a scheme alone": b"Bearer",
-        "a scheme and a blank": b"Bearer ",
         "a key alone": KEY,
         "another scheme": b"Basic " + KEY,
-        "a token": b"Token " + KEY,
         "no blank": b"Bearer" + KEY,
-        "a tab between": b"Bearer\t" + KEY,
-        "a colon between": b"Bearer: " + KEY,
         "quotes": b'Bearer "' + KEY + b'"',
-        "a comma behind": b"Bearer " + KEY + b",",
         "a second key": b"Bearer " + KEY + b" " + KEY,
-        "one character more": b"Bearer " + KEY + b"0",
-        "a parameter": b"Bearer " + KEY + b";x=1",
-        "a no-break space behind": b"Bearer " + KEY + b"\xa0",
         "Latin-1": b"Bearer " + KEY[:-1] + b"\xe9",
         "UTF-8": "Bearer pts_live_ключ".encode(),
         "full-width digits": b"Bearer pts_live_" + "０".encode() * 49,
-        "a prefix and nothing": b"Bearer pts_live_",
         "zeros": b"Bearer pts_live_" + b"0" * 49,
         "8,000 characters": b"Bearer " + b"a" * 8_000,
-        "8,000 blanks and a key": b"Bearer " + b" " * 8_000 + b"x",
-        "SQL": b"Bearer ' OR 1=1; --",
         "percent-encoded": b"Bearer%20" + KEY,
     }.items()
-] + [
-    raw("authorization: twice", verify(b"Authorization: Bearer " + KEY), 401, "authorization"),
-    raw("authorization: two schemes", verify(b"Authorization: Basic eDp5"), 401, "authorization"),
-    raw("authorization: in the query", verify(key=None).replace(VERIFY, VERIFY + b"?key=" + KEY), 401, "authorization"),
-    raw("authorization: in a cookie", verify(b"Cookie: key=" + KEY, key=None), 401, "authorization"),
-    raw("authorization: another name", verify(b"X-Api-Key: " + KEY, key=None), 401, "authorization"),
-    raw("authorization: an underscore", verify(b"Proxy_Authorization: Bearer " + KEY, key=None), 401, "authorization"),
-    raw("authorization: 64 KB", verify(key=b"Bearer " + b"a" * 65_536), 400, "request"),
-    raw("authorization: a key and 64 KB", verify(key=b"Bearer " + KEY + b" " * 65_536), 400, "request"),
-    raw("authorization: a NUL", verify(key=b"Bearer " + KEY + b"\0"), 400, "request"),
-]
+} | {
+    "twice": verify(b"Authorization: Bearer " + KEY),
+    "two schemes": verify(b"Authorization: Basic eDp5"),
+    "in the query": verify(key=None).replace(VERIFY, VERIFY + b"?key=" + KEY),
+    "in a cookie": verify(b"Cookie: key=" + KEY, key=None),
+    "another name": verify(b"X-Api-Key: " + KEY, key=None),
+    "an underscore": verify(b"Proxy_Authorization: Bearer " + KEY, key=None),
+}
 
 
-def _type(content_type: bytes | None) -> bytes:
-    return call("POST", SEND, body=GOOD, content_type=content_type)
+def _type(content_type: bytes | None, target: bytes = VERIFY) -> bytes:
+    return call("POST", target, body=GOOD, content_type=content_type)
 
 
 _TYPES = [
-    raw(f"content type: {name}", _type(content_type), 415, "content_type")
+    raw(f"content type: {name}", _type(content_type, SEND), 415, "content_type")
     for name, content_type in {
         "missing": None,
         "empty": b"",
         "text": b"text/plain",
         "a form": b"application/x-www-form-urlencoded",
         "multipart": b"multipart/form-data; boundary=x",
-        "multipart without a boundary": b"multipart/form-data",
         "JSON of another kind": b"application/problem+json",
-        "lines of JSON": b"application/json-seq",
-        "half of it": b"json",
         "two in one": b"application/json, text/plain",
-        "any": b"*/*",
         "Latin-1": b"application/j\xe9son",
         "4,000 characters": b"a" * 4_000,
         "markup": b"<script>alert(1)</script>",
@@ -76,15 +58,13 @@ _TYPES = [
 ]
 
 
-def _encoding(encoding: bytes, body: bytes) -> RawCase:
+def _encoding(encoding: bytes, body: bytes) -> Case:
     name = f"content encoding: {encoding.decode('latin-1')} of {len(body)} bytes"
     return raw(name, call("POST", SEND, b"Content-Encoding: " + encoding, body=body), 415, "content_type")
 
 
 _ENCODINGS = [
     _encoding(b"gzip", gzip.compress(GOOD)),
-    # It would unfold to a gigabyte, if somebody unfolded it.
-    _encoding(b"gzip", gzip.compress(gzip.compress(b" " * 200_000_000, 9), 9)),
     _encoding(b"gzip, gzip", gzip.compress(gzip.compress(GOOD))),
     _encoding(b"deflate", GOOD),
     _encoding(b"br", GOOD),
@@ -107,8 +87,6 @@ _IDEMPOTENCY_KEYS = [
         "a tab within": [_CANARY + b"\t" + _CANARY],
         "Latin-1": [_CANARY + b"\xe9"],
         "UTF-8": [_CANARY + "é".encode()],
-        "full width": ["ｋｅｙ".encode()],
-        "an emoji": ["🐘".encode()],
     }.items()
 ] + [
     # Either alone would do, and so would both with a comma between them, which is what WSGI makes of two.
@@ -116,19 +94,8 @@ _IDEMPOTENCY_KEYS = [
     raw("idempotency key: twice, the same", _idempotency(b"a", b"a"), 400, "idempotency_key"),
     raw("idempotency key: twice, in two cases", _idempotency(b"a", b"a\r\nidempotency-key: a"), 400, "idempotency_key"),
     *(
-        raw(
-            f"idempotency key: spelled {name.decode()}",
-            call("POST", SEND, name + b": a", body=GOOD),
-            400,
-            "idempotency_key",
-        )
-        for name in (
-            b"Idempotency_Key",
-            b"idempotency_key",
-            b"IdempotencyKey",
-            b"X-Idempotency-Key",
-            b"Idempotency-_Key",
-        )
+        raw(f"{name.decode()}", call("POST", SEND, name + b": a", body=GOOD), 400, "idempotency_key")
+        for name in b"Idempotency_Key idempotency_key IdempotencyKey X-Idempotency-Key Idempotency-_Key".split()
     ),
     raw("idempotency key: a NUL", _idempotency(_CANARY + b"\0"), 400, "request"),
     raw("idempotency key: 64 KB", _idempotency(b"a" * 65_536), 400, "request"),
@@ -140,34 +107,25 @@ def _host(*lines: bytes, version: bytes = b"1.1") -> bytes:
     return request.replace(b"Host: 127.0.0.1\r\n", b"".join(b"Host: %b\r\n" % line for line in lines))
 
 
-_HOSTS = [
-    raw(f"host: {name}", request, 400, "request")
-    for name, request in {
-        "none": _host(),
-        "empty": _host(b""),
-        "a blank within": _host(b"a b"),
-        "a path": _host(b"a/b"),
-        "a user": _host(b"user@a"),
-        "a scheme": _host(b"http://a"),
-        "two": _host(b"a, b"),
-        "a port that is a word": _host(b"a:http"),
-        "two ports": _host(b"a:1:2"),
-        "an open bracket": _host(b"[::1"),
-        "Latin-1": _host(b"\xe9"),
-        "markup": _host(b"<script>"),
-        "broken, in 1.0": _host(b"a/b", version=b"1.0"),
-    }.items()
-] + [
-    raw(f"host: {name}", request, 200)
-    for name, request in {
-        "none, in 1.0": _host(version=b"1.0"),
-        "a name and a port": _host(b"points.example.com:8000"),
-        "a name in capitals": _host(b"POINTS"),
-        "an underscore": _host(b"points_web_1:80"),
-        "an address": _host(b"[::1]:8000"),
-        "no port behind the colon": _host(b"points:"),
-    }.items()
-]
+_HOSTS = {
+    "none": _host(),
+    "empty": _host(b""),
+    "a blank within": _host(b"a b"),
+    "a path": _host(b"a/b"),
+    "a user": _host(b"user@a"),
+    "a scheme": _host(b"http://a"),
+    "two": _host(b"a, b"),
+    "an open bracket": _host(b"[::1"),
+    "Latin-1": _host(b"\xe9"),
+    "markup": _host(b"<script>"),
+    "broken, in 1.0": _host(b"a/b", version=b"1.0"),
+}
+_GOOD_HOSTS = {
+    "none, in 1.0": _host(version=b"1.0"),
+    "a name and a port": _host(b"points.example.com:8000"),
+    "an underscore": _host(b"points_web_1:80"),
+    "no port behind the colon": _host(b"points:"),
+}
 
 _LINES = [
     raw(f"a line: {name}", verify(line), 400, "request")
@@ -181,11 +139,8 @@ _LINES = [
         "a blank before the colon": b"X-Request-Id : %b" % _CANARY,
         "no name": b": %b" % _CANARY,
         "no colon": _CANARY,
-        "a name in Latin-1": b"X-\xe9: %b" % _CANARY,
         "a name with a blank": b"X Evil: %b" % _CANARY,
-        "a name with a NUL": b"X\0: %b" % _CANARY,
         "a second host": b"Host: %b" % _CANARY,
-        "another expectation": b"Expect: tea",
     }.items()
 ] + [
     raw("2,000 lines", verify(*(b"X-%d: %b" % (n, _CANARY) for n in range(2_000))), 400, "request"),
@@ -196,44 +151,38 @@ _LINES = [
 ]
 
 # Odd, and within the rules: answered as if it were not there, or as what it means.
-_TOLERATED = [
-    raw("the scheme in lower case", verify(key=b"bearer " + KEY), 200),
-    raw("the scheme in capitals", verify(key=b"BEARER " + KEY), 200),
-    raw("three blanks before the key", verify(key=b"Bearer   " + KEY), 200),
-    raw("blanks and a tab behind the key", verify(key=b"Bearer " + KEY + b" \t "), 200),
-    raw("the type in capitals", call("POST", VERIFY, body=GOOD, content_type=b"APPLICATION/JSON"), 200),
-    raw(
-        "a charset that is not ours",
-        call("POST", VERIFY, body=GOOD, content_type=b"application/json;charset=latin-1"),
-        200,
+_TOLERATED = {
+    "the scheme in lower case": verify(key=b"bearer " + KEY),
+    "the scheme in capitals": verify(key=b"BEARER " + KEY),
+    "three blanks before the key": verify(key=b"Bearer   " + KEY),
+    "blanks and a tab behind the key": verify(key=b"Bearer " + KEY + b" \t "),
+    "the type in capitals": _type(b"APPLICATION/JSON"),
+    "a charset that is not ours": _type(b"application/json;charset=latin-1"),
+    "a charset that is none": _type(b'application/json; charset="'),
+    "names in any case": verify(b"x-REQUEST-id: seven.7"),
+    "a name with an underscore": verify(b"Content_Length: 1", b"Transfer_Encoding: chunked", b"X_Idempotency: a"),
+    "a path of a proxy's": verify(b"Script_Name: /elsewhere", b"Path_Info: /elsewhere"),
+    "forwarded for somebody": verify(b"X-Forwarded-For: %b" % _CANARY, b"X-Forwarded-Proto: https"),
+    "two schemes of proxies": verify(
+        b"X-Forwarded-Proto: https", b"X-Forwarded-Protocol: http", b"X-Forwarded-Ssl: off"
     ),
-    raw("a charset that is none", call("POST", VERIFY, body=GOOD, content_type=b'application/json; charset="'), 200),
-    raw("names in any case", verify(b"x-REQUEST-id: seven.7"), 200),
-    raw(
-        "a name with an underscore",
-        verify(b"Content_Length: 1", b"Transfer_Encoding: chunked", b"X_Idempotency: a"),
-        200,
-    ),
-    raw("a path of a proxy's", verify(b"Script_Name: /elsewhere", b"Path_Info: /elsewhere"), 200),
-    raw("forwarded for somebody", verify(b"X-Forwarded-For: %b" % _CANARY, b"X-Forwarded-Proto: https"), 200),
-    raw(
-        "a scheme that proxies do not agree on",
-        verify(b"X-Forwarded-Proto: https", b"X-Forwarded-Protocol: https", b"X-Forwarded-Ssl: off"),
-        200,
-    ),
-    raw("another method in a header", verify(b"X-HTTP-Method-Override: DELETE"), 200),
-    raw(
-        "an offer of HTTP/2",
-        verify(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABk"),
-        200,
-    ),
-    raw("a range", get(b"/v1/organization", b"Range: bytes=0-1"), 200),
-    raw("a condition", get(b"/v1/organization", b"If-None-Match: *", b"If-Modified-Since: nonsense"), 200),
-    raw(
-        "nothing is acceptable",
-        get(b"/v1/organization", b"Accept: image/png;q=0", b"Accept-Encoding: identity;q=0"),
-        200,
-    ),
-]
+    "another method in a header": verify(b"X-HTTP-Method-Override: DELETE"),
+    "an offer of HTTP/2": verify(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABk"),
+    "a range": get(b"/v1/organization", b"Range: bytes=0-1"),
+    "a condition": get(b"/v1/organization", b"If-None-Match: *", b"If-Modified-Since: nonsense"),
+    "nothing is acceptable": get(b"/v1/organization", b"Accept: image/png;q=0", b"Accept-Encoding: identity;q=0"),
+}
 
-CASES: list[RawCase] = [*_KEYS, *_TYPES, *_ENCODINGS, *_IDEMPOTENCY_KEYS, *_HOSTS, *_LINES, *_TOLERATED]
+CASES: list[Case] = [
+    *raws("authorization", _KEYS, 401, "authorization"),
+    raw("authorization: 64 KB", verify(key=b"Bearer " + b"a" * 65_536), 400, "request"),
+    raw("authorization: a key and 64 KB", verify(key=b"Bearer " + KEY + b" " * 65_536), 400, "request"),
+    raw("authorization: a NUL", verify(key=b"Bearer " + KEY + b"\0"), 400, "request"),
+    *_TYPES,
+    *_ENCODINGS,
+    *_IDEMPOTENCY_KEYS,
+    *raws("host", _HOSTS, 400, "request"),
+    *raws("host", _GOOD_HOSTS, 200),
+    *_LINES,
+    *raws("tolerated", _TOLERATED, 200),
+]

@@ -52,11 +52,6 @@ def test_every_command_is_one_of_ours(page: Path) -> None:
     assert [line for line in lines if _command([word for word in line.split() if word[0] != "-"]) is None] == []
 
 
-def test_the_pages_for_operators_name_commands() -> None:
-    names = ("commands.md", "operating.md", "backup.md", "migrations.md")
-    assert all(_commands(ROOT / "docs" / name) for name in names)
-
-
 def test_the_page_of_commands_names_every_command() -> None:
     table = _table("docs/commands.md", "| command | does |")
     assert re.findall(r"^\| `points ([\w-]+)`", table, re.MULTILINE) == points.list_commands(click.Context(points))

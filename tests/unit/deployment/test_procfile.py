@@ -11,7 +11,7 @@ import pytest
 from app.local import parts
 from app.local.part import Part
 from app.messaging.jobs import DELIVERIES
-from tests.unit.deployment.files import ROOT, SHELL, instructions, procfile, pyproject
+from tests.unit.deployment.files import ROOT, SHELL, instructions, procfile
 from tests.unit.deployment.lines import run_line, words_of_line
 
 
@@ -19,22 +19,6 @@ def _words_of(part: Part) -> list[str]:
     python, _, *words = list(part.command)
     assert python == sys.executable, "`points up` runs every part of ours as a module of its own Python"
     return words
-
-
-@pytest.mark.parametrize(("said", "form"), [(None, "text"), ("auto", "text"), ("text", "text"), ("json", "json")])
-def test_points_up_has_its_parts_write_for_people_unless_it_is_told_otherwise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None, form: str
-) -> None:
-    if said is not None:
-        monkeypatch.setenv("POINTS_LOG_FORMAT", said)
-    made = (
-        parts.web(8000),
-        parts.worker(1),
-        parts.deliveries(),
-        parts.beat(),
-        parts.flower(5555, "password", tmp_path),
-    )
-    assert [part.environment["POINTS_LOG_FORMAT"] for part in made] == [form] * 5
 
 
 def test_web_is_what_points_up_runs(tmp_path: Path) -> None:
@@ -61,12 +45,6 @@ def test_flower_is_what_points_up_runs_on_the_loopback_address(tmp_path: Path) -
     words = words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password")
     assert words == _words_of(parts.flower(5555, "password", tmp_path / "flower"))
     assert "--address=127.0.0.1" in words
-
-
-@pytest.mark.parametrize("port", ["", "tcp://10.0.0.7:5555"])
-def test_flower_takes_its_own_port_where_kubernetes_tells_of_a_service_of_its_name(tmp_path: Path, port: str) -> None:
-    words = words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password", FLOWER_PORT=port)
-    assert words == words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password")
 
 
 @pytest.mark.parametrize("environment", [{}, {"FLOWER_BASIC_AUTH": ""}])
@@ -98,12 +76,6 @@ def test_what_the_image_installs_is_pinned_by_hashes_and_the_project_adds_nothin
         "--require-hashes --requirement requirements.lock",
         "--no-deps --no-build-isolation ./client .",
     ]
-
-
-def test_the_image_has_no_embedded_servers() -> None:
-    embedded = pyproject()["project"]["optional-dependencies"]["embedded"]
-    removed = " ".join(re.findall(r"pip uninstall --yes ([^&]*)", " && ".join(instructions("RUN")))).split()
-    assert set(embedded) <= set(removed)
 
 
 def test_a_port_that_is_given_to_make_run_is_that_of_the_service() -> None:
