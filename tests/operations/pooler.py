@@ -4,7 +4,6 @@ import configparser
 import os
 import pwd
 import shutil
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +13,8 @@ import pytest
 
 from app.local import ports
 from tests.conftest import Servers
-from tests.deadline import comes_true
+from tests.operations.beside import beside
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S
-from tests.service.parts import Part
 from tests.unit.deployment.files import ROOT
 
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -44,25 +41,16 @@ def pooler(servers: Servers, folder: Path, *, sets_sessions: bool = True) -> Ite
     configuration = given()
     connection = configuration["databases"]["points"].replace("port=5432", f"port={server.port}")
     configuration["databases"]["points"] = connection if sets_sessions else connection.partition("connect_query=")[0]
-    configuration["pgbouncer"].update(
-        {
-            "listen_port": str(port),
-            "auth_file": str(users),
-            "default_pool_size": str(SERVER_CONNECTIONS),
-        }
-    )
+    configuration["pgbouncer"] |= {
+        "listen_port": str(port),
+        "auth_file": str(users),
+        "default_pool_size": str(SERVER_CONNECTIONS),
+    }
     with (folder / "pgbouncer.ini").open("w") as file:
         configuration.write(file)
     command = [*_not_as_root(), _PROGRAM, str(folder / "pgbouncer.ini")]
-    part = Part("pgbouncer", command, os.environ, folder / "pgbouncer.log")
-    part.start()
-    try:
-        assert comes_true(lambda: not ports.is_free(port), within_s=STARTED_IN_S), (
-            folder / "pgbouncer.log"
-        ).read_text()
+    with beside(command, folder, port):
         yield urlunsplit(server._replace(netloc=f"{server.username}:{server.password}@{ports.HOST}:{port}"))
-    finally:
-        part.hold_down(signal.SIGKILL)
 
 
 def _not_as_root() -> list[str]:

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,6 +18,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.postgresql_data import binary
 from tests.conftest import forget_everything
 from tests.deadline import comes_true
+from tests.service.template import copy_to
 
 _PATIENCE_S = 60
 
@@ -29,6 +31,12 @@ class Server:
         self.data = DataDir(folder)
         self.postgresql = PostgreSQL(self.data)
         self.cluster = folder / "postgresql"
+
+    @classmethod
+    def migrated(cls, folder: Path) -> Self:
+        """Make one that has the service's tables."""
+        copy_to(folder)
+        return cls(folder)
 
     def port(self) -> int:
         found = urlsplit(self.postgresql.url()).port
@@ -108,6 +116,11 @@ class Server:
         finally:
             forget_everything()
             self.postgresql.stop()
+
+
+class Pair(NamedTuple):
+    primary: Server
+    standby: Server
 
 
 def standby_of(primary: Server, folder: Path, name: str = "standby") -> Server:

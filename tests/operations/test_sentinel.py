@@ -1,6 +1,5 @@
 """Redis behind three Sentinels: its master dies while calls come in, another takes over, and no call fails."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from app.local.valkey import _binary as valkey_program
 from app.messaging import process_redis
 from tests.conftest import forget_everything
 from tests.deadline import comes_true
+from tests.operations.beside import beside
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
 from tests.service.deployment import STARTED_IN_S, deployment
@@ -83,13 +83,8 @@ def _valkey(folder: Path, port: int, form: str, *options: str, master: int = 0) 
     configuration.write_text(
         form.format(host=ports.HOST, port=port, folder=own, master=master, down_after_ms=_DOWN_AFTER_MS)
     )
-    program = str(valkey_program())
-    part = Part(f"valkey{port}", [program, str(configuration), *options], os.environ, own / "valkey.log")
-    part.start()
-    try:
+    with beside([str(valkey_program()), str(configuration), *options], own, port) as part:
         yield part
-    finally:
-        part.hold_down(signal.SIGKILL)
 
 
 def _knows_the_others(port: int) -> bool:
@@ -110,6 +105,7 @@ def _master() -> int:
         return 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("database")
 def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: Watched, tmp_path: Path) -> None:
     first, second = watched.servers
