@@ -45,12 +45,6 @@ def test_sends_go_through_the_pooler_and_share_its_few_connections(servers: Serv
         with load(port) as callers:
             callers.goes_on(calls=200)
             assert _server_connections() <= SERVER_CONNECTIONS + 1
-            # What leans on a session most: an import by COPY, and an audit of one snapshot.
-            people = tmp_path / "people.csv"
-            people.write_text("email,first_name,last_name\n0.0@example.com,Ada,Lovelace\n")
-            parts.points("users", "import", str(people))
-            assert parts.points("audit")["balanced"] is True
-        assert parts.points("users", "show", "0.0@example.com")["balance"] == 1
     assert parts.deaths() == {}
     issued_exactly(callers)
 

@@ -155,8 +155,7 @@ def test_a_read_that_the_standby_breaks_off_is_begun_anew_on_the_primary(
 ) -> None:
     monkeypatch.setattr(reads, "_PATIENCE_S", 60)
     organization_id = books.make_organization(100)
-    pair.standby.tell("ALTER SYSTEM SET max_standby_streaming_delay = 0")
-    pair.standby.ask("SELECT pg_reload_conf()")
+    pair.standby.set_now(max_standby_streaming_delay="0")
     asked = []
 
     def clean_up() -> None:
