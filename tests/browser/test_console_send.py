@@ -158,16 +158,6 @@ def test_a_file_is_dropped_on_its_field(page: Page, service: Service) -> None:
     expect(page.get_by_role("main")).to_contain_text("few.csv")
 
 
-@pytest.mark.parametrize("window", [WINDOWS["phone-dark"]], ids=["phone-dark"])
-def test_a_long_word_does_not_widen_the_check(page: Page, window: Window, service: Service) -> None:
-    page.goto(f"{service.url}/console/{window.mode}/send")
-    page.get_by_label("paste").fill(f"ann@example.com\n{'x' * 300}\n")
-    page.get_by_label("Points for each recipient").fill("2")
-    page.get_by_role("button", name="Check the list").click()
-    expect(page.get_by_role("heading", name="1 line left out")).to_be_visible()
-    looked_at(page, window, "Check the list")
-
-
 @pytest.mark.parametrize("window", [WINDOWS["phone-no-script"]], ids=["phone-no-script"])
 def test_the_page_of_a_long_list_goes_on_by_itself_without_a_script(
     page: Page, window: Window, service: Service

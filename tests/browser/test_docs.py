@@ -196,7 +196,7 @@ def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> 
     expect(page.locator("#send pre.body")).to_contain_text("no @-sign")
 
 
-def test_without_a_key_the_page_asks_for_one_and_not_the_service(look: Look) -> None:
+def test_without_a_key_the_page_asks_for_one_and_it_keeps_none(look: Look) -> None:
     page = look.at("/docs#send")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -205,10 +205,6 @@ def test_without_a_key_the_page_asks_for_one_and_not_the_service(look: Look) -> 
     expect(page.locator("#key-says")).to_contain_text("needs one")
     try_call(page, "showHealth", 200)
     assert [url for url in asked if "/v1/" in url] == []
-
-
-def test_the_key_is_gone_when_the_page_is_loaded_again(look: Look) -> None:
-    page = look.at("/docs")
     page.get_by_label("API key").fill("pts_dev_0")
     page.reload()
     expect(page.get_by_label("API key")).to_have_value("")
