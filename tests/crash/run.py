@@ -24,7 +24,7 @@ from tests.crash.snapshot import Snapshot
 from tests.deadline import comes_true
 
 # A webhook belongs for 20 s to a thread that was killed, and a connection that fell silent is given up after as long.
-_PATIENCE_S = 90.0
+_PATIENCE_S = 60.0
 _CALLERS = 4
 
 

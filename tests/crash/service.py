@@ -32,7 +32,7 @@ from tests.service.deployment import Parts
 from tests.service.parts import Part
 
 # Far above what a sweep takes, with which each send is issued that no message tells of.
-WAIT_S = 10
+_WAIT_S = 10
 _WORKERS = ("worker1", "worker2")
 _STANDBY = "standby"
 _CHILDREN_PER_WORKER = 2
@@ -42,7 +42,7 @@ _NOT_OURS = ("POINTS_", "DATABASE_", "REDIS_", "CRASH_")
 
 _SETTINGS = {
     "POINTS_RATE_LIMIT": "off",
-    "POINTS_WAIT_S": str(WAIT_S),
+    "POINTS_WAIT_S": str(_WAIT_S),
     "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8",
     "POINTS_EVENTS_DAYS": "3650",  # No event is old where the clock is 400 days ahead for a moment.
 }
