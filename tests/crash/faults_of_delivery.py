@@ -36,9 +36,9 @@ def the_visibility_timeout_is_shorter_than_a_drain(scene: Scene) -> None:
     """Every message is given to another worker while the first still works on it."""
     service = scene.service
     workers = [part.name for part in service.workers]
-    service.restart_with(*workers, **{places.VISIBILITY_TIMEOUT_S: "0.5", places.DRAIN_LASTS_S: "2"})
+    service.restart_with({places.VISIBILITY_TIMEOUT_S: "0.5", places.DRAIN_LASTS_S: "2"}, *workers)
     scene.wait_for("a message is given to a second worker", lambda: _given_twice(scene))
-    service.restart_with(*workers)
+    service.restart_with({}, *workers)
     (service.pauses.folder / places.DELIVERIES).unlink()
 
 
@@ -92,11 +92,11 @@ def _set_clocks_apart(scene: Scene, off_s: int) -> None:
     service, clock = scene.service, Clock(scene.service.pauses.folder / "clock")
     wrong = [*(part.name for part in service.workers), *scene.random.choice((["web"], []))]
     clock.set(off_s)
-    service.restart_with(*wrong, clock=clock)
+    service.restart_with(clock.environment(), *wrong)
     scene.send(scene.new_intent())
     scene.queue_without_a_message()
     scene.wait_for("a sweep brings a batch without a message", lambda: not scene.is_queued())
-    service.restart_with(*wrong)
+    service.restart_with({}, *wrong)
 
 
 def beat_is_killed(scene: Scene) -> None:

@@ -21,7 +21,6 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.postgres import connections
 from app.postgres.timed_connection import TimedConnection
-from tests.crash.clock import Clock
 from tests.crash.cluster import Cluster
 from tests.crash.planted import FOLDER, Pauses
 from tests.crash.proxy import Proxy
@@ -129,10 +128,11 @@ class Service(Parts):
             "web": [sys.executable, "-m", "gunicorn", "--config", "python:tests.crash.planted_web", *bind],
         }
 
-    def restart_with(self, *names: str, clock: Clock | None = None, **environment: str) -> None:
-        """End some of our own parts at once, and start them with other clocks or environments."""
-        set_so = environment | (clock.environment() if clock else {})
-        threads = [threading.Thread(target=self.restart, args=(n, self.part(n).command), kwargs=set_so) for n in names]
+    def restart_with(self, environment: dict[str, str], *names: str) -> None:
+        """End some of our own parts at once, and start them with this beside their environment."""
+        threads = [
+            threading.Thread(target=self.restart, args=(n, self.part(n).command), kwargs=environment) for n in names
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -168,7 +168,9 @@ class Service(Parts):
             connection.execute("SELECT pg_promote()")
         old, self.cluster = self.cluster, standby
         self.supervisor.parts["postgresql"] = self.supervisor.parts.pop(_STANDBY)
-        self.proxies["DATABASE_URL"].tell("target", _port(self.postgresql.url()))
+        proxy = self.proxies["DATABASE_URL"]
+        proxy.tell("targets", _port(self.postgresql.url()))
+        proxy.tell("drop")  # Whoever is connected to the old one.
         for disk in old.disks:
             disk.remove()
 

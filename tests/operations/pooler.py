@@ -41,11 +41,13 @@ def pooler(servers: Servers, folder: Path, *, sets_sessions: bool = True) -> Ite
     configuration = given()
     connection = configuration["databases"]["points"].replace("port=5432", f"port={server.port}")
     configuration["databases"]["points"] = connection if sets_sessions else connection.partition("connect_query=")[0]
-    configuration["pgbouncer"] |= {
-        "listen_port": str(port),
-        "auth_file": str(users),
-        "default_pool_size": str(SERVER_CONNECTIONS),
-    }
+    configuration["pgbouncer"].update(
+        {
+            "listen_port": str(port),
+            "auth_file": str(users),
+            "default_pool_size": str(SERVER_CONNECTIONS),
+        }
+    )
     with (folder / "pgbouncer.ini").open("w") as file:
         configuration.write(file)
     command = [*_not_as_root(), _PROGRAM, str(folder / "pgbouncer.ini")]
