@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.crash.undoing import Undo
 
 # A caller that cannot learn the outcome for this long gives up, which is a violation.
-GIVES_UP_AFTER_S = 90.0
+GIVES_UP_AFTER_S = 60.0
 RETRIES_AFTER_S = 0.2
 
 _REFUSALS = (400, 401, 403, 422)
