@@ -15,6 +15,7 @@ _QUIET = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+_PASSWORD = "correct horse battery"
 # A busy machine may take its time; a page that never gets there is still seen.
 PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
@@ -30,6 +31,21 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=path, args=list(_QUIET))
         yield started
         started.close()
+
+
+def choose_password(page: Page, link: str) -> None:
+    """Choose a password by the link that a new member is given, and be signed in."""
+    page.goto(link)
+    page.get_by_label("New password").fill(_PASSWORD)
+    page.get_by_label("The same again").fill(_PASSWORD)
+    page.get_by_role("button", name="Choose this password").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+def sign_in(page: Page, email: str) -> None:
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Password").fill(_PASSWORD)
+    page.keyboard.press("Enter")
 
 
 @dataclass(kw_only=True)

@@ -2,6 +2,7 @@
 
 import re
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 # Contrast as WCAG 2 counts it, of each piece of text against the nearest background behind it.
@@ -60,24 +61,27 @@ def open_everything(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
 
 
-def faint_texts(page: Page) -> list[str]:
-    faint: list[str] = page.evaluate(_FAINT)
-    return faint
+def require_readable(page: Page, heading: str) -> None:
+    """See that a page is there and right: nothing that axe names, too faint, cut off, unnamed, or too wide."""
+    wait_until_shown(page, heading)
+    open_everything(page)
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+    require_seen_whole(page)
+    require_named(page)
 
 
-def cut_off_texts(page: Page) -> list[str]:
-    cut_off: list[str] = page.evaluate(_CUT_OFF)
-    return cut_off
+def require_seen_whole(page: Page) -> None:
+    """See that no text is faint or cut off, and that the page is no wider than its window."""
+    assert page.evaluate(_FAINT) == []
+    assert page.evaluate(_CUT_OFF) == []
+    assert width_beyond_the_window(page) <= 0
 
 
-def nameless_controls(page: Page) -> list[str]:
-    nameless: list[str] = page.evaluate(_NAMELESS)
-    return nameless
-
-
-def ids_used_twice(page: Page) -> list[str]:
-    twice: list[str] = page.evaluate(_SAME_ID)
-    return twice
+def require_named(page: Page) -> None:
+    """See that each control has a name, and that no two have one id."""
+    assert page.evaluate(_NAMELESS) == []
+    assert page.evaluate(_SAME_ID) == []
 
 
 def width_beyond_the_window(page: Page) -> int:

@@ -1,17 +1,15 @@
 """One story in a browser: somebody who has read nothing sends a workbook, mends it, takes one back, finds it again."""
 
-from collections.abc import Iterator
 from io import BytesIO
 
-import pytest
 from playwright.sync_api import Browser, Download, FilePayload, Page, expect
 from python_calamine import CalamineWorkbook
 
-from tests.browser.conftest import PATIENCE_MS
-from tests.service.inside import Organization, Service
+from tests.browser.conftest import PATIENCE_MS, choose_password, sign_in
+from tests.service.inside import Service
 from tests.unit.workbooks import Rows, xlsx
 
-_EMAIL, _PASSWORD = "story@example.com", "correct horse battery"
+_EMAIL = "story@example.com"
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _HEADING = ["Name", "E-mail", "Points", "Reference"]
 # The lines as a person counts them: the heading is line 1.
@@ -22,30 +20,16 @@ _FAULTY = {
 }
 
 
-@pytest.fixture(scope="module")
-def company(service: Service) -> Organization:
-    return service.organization(10_000)
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 844})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    yield page
-    context.close()
-
-
 def test_a_workbook_of_300_lines_is_sent_mended_taken_back_in_part_and_found_again(
-    page: Page, browser: Browser, service: Service, company: Organization
+    browser: Browser, service: Service
 ) -> None:
+    company = service.organization(10_000)
+    page, tomorrow = (browser.new_context(viewport={"width": 1280, "height": 844}).new_page() for _ in range(2))
+    page.set_default_timeout(PATIENCE_MS)
     made = service.json(
         *("members", "create", _EMAIL, "Sam", "Story", "--organization", str(company.id), "--role", "sender")
     )
-    page.goto(made["link"])
-    page.get_by_label("New password").fill(_PASSWORD)
-    page.get_by_label("The same again").fill(_PASSWORD)
-    page.get_by_role("button").last.click()
+    choose_password(page, made["link"])
     page.get_by_role("link", name="Send points").first.click()
 
     _check(page, _workbook("June.xlsx", _rows()), 3)
@@ -64,11 +48,8 @@ def test_a_workbook_of_300_lines_is_sent_mended_taken_back_in_part_and_found_aga
     page.get_by_role("button", name="Take back 15 points").click()
     expect(page.get_by_text("Points taken back")).to_be_visible()
 
-    tomorrow = browser.new_context().new_page()
     tomorrow.goto(f"{service.url}/console/sign-in")
-    tomorrow.get_by_label("E-mail").fill(_EMAIL)
-    tomorrow.get_by_label("Password").fill(_PASSWORD)
-    tomorrow.get_by_role("button", name="Sign in").click()
+    sign_in(tomorrow, _EMAIL)
     tomorrow.get_by_role("link", name="Lists", exact=True).click()
     for name in ("June.xlsx", "June, mended.xlsx"):
         expect(tomorrow.get_by_role("main")).to_contain_text(name)
@@ -79,7 +60,6 @@ def test_a_workbook_of_300_lines_is_sent_mended_taken_back_in_part_and_found_aga
     tomorrow.get_by_role("link", name="Reversals", exact=True).click()
     expect(tomorrow.get_by_role("main")).to_contain_text("Twice by mistake")
     assert service.balance(company.live) == 10_000 - 1_485
-    assert service.json("audit")["balanced"] is True
 
 
 def _rows() -> list[list[object]]:

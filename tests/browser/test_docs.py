@@ -9,14 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import api_keys, organizations
 from tests.browser.conftest import Look
-from tests.browser.page_checks import (
-    cut_off_texts,
-    faint_texts,
-    ids_used_twice,
-    nameless_controls,
-    open_everything,
-    width_beyond_the_window,
-)
+from tests.browser.page_checks import open_everything, require_named, require_seen_whole
 from tests.deadline import until
 from tests.service.inside import Organization, Service
 
@@ -76,10 +69,9 @@ def test_a_send_has_a_key_of_its_own_until_its_body_is_another(look: Look, servi
     assert field.input_value() not in (first, "january", "")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_with_a_live_key_a_send_needs_a_second_click(look: Look, service: Service, width: int) -> None:
+def test_with_a_live_key_a_send_needs_a_second_click(look: Look, service: Service) -> None:
     caller = service.organization(1_000)
-    page = look.at("/docs#send", width=width)
+    page = look.at("/docs#send", width=390)
     page.get_by_label("API key").fill(caller.live)
     expect(page.locator("#key-says")).to_contain_text("real")
     form = unfold(page, "send")
@@ -142,6 +134,7 @@ def _awaiting(service: Service, caller: Organization) -> dict[str, int]:
     return {call: service.send(another, large).json()["data"]["batch_id"] for call in ("approveBatch", "rejectBatch")}
 
 
+@pytest.mark.long
 def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Service) -> None:
     caller = service.organization(0, sandbox_balance=1_000)
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
@@ -203,7 +196,7 @@ def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> 
     expect(page.locator("#send pre.body")).to_contain_text("no @-sign")
 
 
-def test_without_a_key_the_page_asks_for_one_and_not_the_service(look: Look) -> None:
+def test_without_a_key_the_page_asks_for_one_and_it_keeps_none(look: Look) -> None:
     page = look.at("/docs#send")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -212,27 +205,21 @@ def test_without_a_key_the_page_asks_for_one_and_not_the_service(look: Look) -> 
     expect(page.locator("#key-says")).to_contain_text("needs one")
     try_call(page, "showHealth", 200)
     assert [url for url in asked if "/v1/" in url] == []
-
-
-def test_the_key_is_gone_when_the_page_is_loaded_again(look: Look) -> None:
-    page = look.at("/docs")
     page.get_by_label("API key").fill("pts_dev_0")
     page.reload()
     expect(page.get_by_label("API key")).to_have_value("")
     assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.long
+@pytest.mark.parametrize(("width", "dark"), [(320, True), (1280, False)], ids=["phone-dark", "wide-light"])
 def test_it_is_readable_at_any_width_light_or_dark(look: Look, service: Service, width: int, dark: bool) -> None:
     page = look.at("/docs#send", width=width, dark=dark)
     page.get_by_label("API key").fill(service.organization(1_000).live)
     try_call(page, "verify", 200)
     unfold(page, "send").get_by_role("button", name="Try it").click()
     open_everything(page)
-    assert width_beyond_the_window(page) <= 0
-    assert cut_off_texts(page) == []
-    assert faint_texts(page) == []
+    require_seen_whole(page)
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
     assert (red + green + blue < 3 * 64) is dark
@@ -242,8 +229,7 @@ def test_it_is_used_by_keyboard_and_by_ear(look: Look) -> None:
     page = look.at("/docs#showHealth")
     expect(page.locator("#showHealth .inside")).to_be_visible()
     open_everything(page)
-    assert nameless_controls(page) == []
-    assert ids_used_twice(page) == []
+    require_named(page)
     page = look.at("/docs")  # Where the address names a call, the first Tab leads into that.
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the calls")).to_be_focused()

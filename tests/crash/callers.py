@@ -1,11 +1,12 @@
 """Callers: threads that send, repeat, mistake and look up without end, whatever happens to the service."""
 
+import contextlib
 import random
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from tests.crash.calls import Answer, Cut, Unsent, call
+from tests.crash.actor import Actor
+from tests.crash.calls import Answer, Cut, Unsent
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import NOT_YET_REGISTERED, REGISTERED, Parties, Party
 from tests.crash.sending import Sender
@@ -23,12 +24,12 @@ UNDONE, _CALLED_OFF, _LATER = 0.1, 0.2, 0.3
 _SOON = timedelta(seconds=61)
 
 
-class Caller(threading.Thread):
+class Caller(Actor):
     """One caller; what it does follows from the seed, when it does it does not."""
 
     def __init__(self, number: int, seed: str, port: int, parties: Parties, intents: Intents) -> None:
-        super().__init__(name=f"caller{number}", daemon=True)
         self._random = random.Random(f"{seed} caller {number}")  # noqa: S311  # It is to be repeated, not secret.
+        super().__init__(f"caller{number}", lambda: self._random.uniform(*_THINKS_S))
         self._number = number
         self._parties = parties
         self._intents = intents
@@ -36,36 +37,27 @@ class Caller(threading.Thread):
         self.undone = UNDONE
         self._undoer = Undoer(self.sender, intents)
         self.is_ahead: Callable[[], bool] = lambda: False
-        self._stopping = threading.Event()
         self._sent = 0
-        self._extras = (self._nothing,) * 6 + (
+        self._extras = (self._nothing,) * 5 + (
             self._replay,
             self._replay,
             self._send_another_body,
             self._send_a_faulty_body,
-            self._send_with_an_unknown_key,
-            self._look_up_anothers_batch,
             self._hold_longer,
         )
 
-    def run(self) -> None:
-        while not self._stopping.wait(self._random.uniform(*_THINKS_S)):
-            if self.is_ahead() and self._random.random() > _PACE_AHEAD:
-                continue
-            party = self._random.choice(self._parties.senders)
-            intent = self.new_intent(party)
-            prefer = "respond-async" if self._random.random() < _ASYNC else ""
-            self.sender.send(party, intent, prefer=prefer)
-            if intent.known is Known.ISSUED:
-                self._random.choice(self._extras)(party, intent)
-                while self._random.random() < self.undone:
-                    self._take_back(party, intent)
-                    if self._random.random() < _CALLED_OFF:
-                        self._call_off(party)
-
-    def stop(self) -> None:
-        """Let the caller learn the outcome of what it has sent, and send nothing more."""
-        self._stopping.set()
+    def act(self) -> None:
+        if self.is_ahead() and self._random.random() > _PACE_AHEAD:
+            return
+        party = self._random.choice(self._parties.senders)
+        intent = self.new_intent(party)
+        self.sender.send(party, intent, prefer="respond-async" if self._random.random() < _ASYNC else "")
+        if intent.known is Known.ISSUED:
+            self._random.choice(self._extras)(party, intent)
+            while self._random.random() < self.undone:
+                self._take_back(party, intent)
+                if self._random.random() < _CALLED_OFF:
+                    self._call_off(party)
 
     def new_intent(self, party: Party, *, name: str = "") -> Intent:
         """Think of a send."""
@@ -118,8 +110,7 @@ class Caller(threading.Thread):
         if not held:
             return
         body = {"held_until": (datetime.now(UTC) + timedelta(days=2)).isoformat()}
-        path, key = f"/v1/transactions/{held[0]}/extend", party.development if intent.sandbox else party.live
-        answer = self._answer(lambda: call(self.sender.port, "POST", path, key=key, body=body))
+        answer = self.sender.ask(party, intent.sandbox, "POST", f"/v1/transactions/{held[0]}/extend", body)
         if answer is not None and answer.status not in (200, 409, 503, *self._intents.of_a_clock_set):
             self._intents.violation(f"the extension of send {intent.label} was answered {answer.status}")
         self._intents.count("extensions")
@@ -132,7 +123,7 @@ class Caller(threading.Thread):
         if intent.key is None:
             return
         first = (intent.issued, intent.total, intent.current_balance, intent.created_at, intent.batch_id)
-        answer = self._answer(lambda: self.sender.post(party, intent, {}))
+        answer = self._sent_once(party, intent)
         if answer is None or answer.status == 503:
             return
         again = Intent(**{**vars(intent), "issued": []})
@@ -147,41 +138,24 @@ class Caller(threading.Thread):
         if intent.key is not None:
             other = self.new_intent(party, name="-other")
             other.key, other.sandbox = intent.key, intent.sandbox
-            self._expect_refusal(422, other, lambda: self.sender.post(party, other, {}))
+            self._expect_refusal(422, party, other)
 
     def _send_a_faulty_body(self, party: Party, _intent: Intent) -> None:
         faulty = self.new_intent(party, name="-faulty")
         faulty.recipients.append("nobody@@example")
         if faulty.own_amounts is not None:
             faulty.own_amounts.append(1)
-        self._expect_refusal(400, faulty, lambda: self.sender.post(party, faulty, {}))
+        self._expect_refusal(400, party, faulty)
 
-    def _send_with_an_unknown_key(self, party: Party, _intent: Intent) -> None:
-        stranger = self.new_intent(party, name="-stranger")
-        key = party.live[:-1] + ("0" if party.live[-1] != "0" else "1")
-        self._expect_refusal(
-            401, stranger, lambda: call(self.sender.port, "POST", "/v1/points/send", key=key, body=stranger.body())
-        )
-
-    def _expect_refusal(self, status: int, intent: Intent, post: Callable[[], Answer]) -> None:
+    def _expect_refusal(self, status: int, party: Party, intent: Intent) -> None:
         intent.known = Known.REFUSED
         self._intents.add(intent)
-        answer = self._answer(post)
+        answer = self._sent_once(party, intent)
         if answer is not None and answer.status not in (status, 503):
             self._intents.violation(f"send {intent.label} was answered {answer.status} instead of {status}")
         self._intents.count("refusals on purpose")
 
-    def _look_up_anothers_batch(self, party: Party, intent: Intent) -> None:
-        other = self._random.choice([other for other in self._parties.senders if other is not party])
-        path = f"/v1/batches/{intent.batch_id}"
-        for key in (other.live, other.development, party.live if intent.sandbox else party.development):
-            answer = self._answer(lambda key=key: call(self.sender.port, "GET", path, key=key))  # type: ignore[misc]
-            if answer is not None and answer.status not in (404, 503):
-                self._intents.violation(f"the batch of send {intent.label} was shown to another: {answer.status}")
-            self._intents.count("look-ups of another's batch")
-
-    def _answer(self, post: Callable[[], Answer]) -> Answer | None:
-        try:
-            return post()
-        except (Unsent, Cut):
-            return None
+    def _sent_once(self, party: Party, intent: Intent) -> Answer | None:
+        with contextlib.suppress(Unsent, Cut):
+            return self.sender.post(party, intent)
+        return None

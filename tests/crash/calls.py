@@ -12,7 +12,7 @@ from typing import Any
 from app.local.ports import HOST
 
 # Longer than the service lets a call wait, by enough for a machine that is busy.
-CALL_TIMEOUT_S = 12.0
+CALL_TIMEOUT_S = 20.0
 
 
 class Unsent(Exception):

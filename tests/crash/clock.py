@@ -16,16 +16,16 @@ class Clock:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def environment(self) -> list[str]:
+    def environment(self) -> dict[str, str]:
         """Return the variables with which a process is started whose clock this is."""
-        return [
-            f"LD_PRELOAD={_library()}",
-            f"FAKETIME_TIMESTAMP_FILE={self._file}",
-            "FAKETIME_CACHE_DURATION=1",
+        return {
+            "LD_PRELOAD": str(_library()),
+            "FAKETIME_TIMESTAMP_FILE": str(self._file),
+            "FAKETIME_CACHE_DURATION": "1",
             # What measures how long something takes, and the times of files, stay as they are.
-            "FAKETIME_DONT_FAKE_MONOTONIC=1",
-            "NO_FAKE_STAT=1",
-        ]
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "NO_FAKE_STAT": "1",
+        }
 
     def set(self, off_s: int) -> None:
         draft = self._file.with_suffix(".draft")

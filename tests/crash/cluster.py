@@ -2,14 +2,11 @@
 
 import shutil
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import psycopg
-
-from app.local import ports
 from app.local.owner import give_to_owner_of
 from app.local.postgresql import PostgreSQL
 from app.local.postgresql_data import binary
+from tests.crash.clock import Clock
 from tests.crash.volume import Volume
 from tests.operations.server import Server
 
@@ -56,20 +53,9 @@ class Cluster:
     def disks(self) -> tuple[Volume, Volume]:
         return self.data_disk, self.log_disk
 
-    def command(self, *environment: str) -> list[str]:
-        """Return the command that runs the server, with words such as `NAME=value` in its environment alone."""
+    def command(self, clock: Clock | None = None) -> list[str]:
+        """Return the command that runs the server, with a clock of its own if there is one."""
         words = [*self.postgresql.command(), *(f"--{option}" for option in _OPTIONS)]
         place = words.index(str(binary("postgres")))
-        return words[:place] + (["env", *environment] if environment else []) + words[place:]
-
-    def superuser(self) -> psycopg.Connection[tuple[object, ...]]:
-        """Connect as who may see and end every backend."""
-        return psycopg.connect(
-            host=ports.HOST,
-            port=urlsplit(self.postgresql.url()).port,
-            user="postgres",
-            password=self.server.data.password("postgresql_superuser"),
-            dbname="points",
-            autocommit=True,
-            connect_timeout=3,
-        )
+        of_clock = [f"{name}={value}" for name, value in clock.environment().items()] if clock else []
+        return [*words[:place], "env", *of_clock, *words[place:]]

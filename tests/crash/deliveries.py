@@ -1,6 +1,7 @@
 """A receiver of webhooks: every event of every log must come to it, in order, whatever happens."""
 
 import contextlib
+from collections.abc import Iterator
 
 from tests.crash.calls import call
 from tests.crash.followers import Log
@@ -14,7 +15,6 @@ class Deliveries:
     def __init__(self, port: int, logs: list[Log], intents: Intents) -> None:
         self._port, self._logs, self._intents = port, logs, intents
         self._receiver = Receiver()
-        self._running = contextlib.ExitStack()
         # By organization and mode: the last sequence up to which all has come.
         self._last: dict[tuple[int, bool], int] = {}
         self._ids: dict[tuple[int, bool], dict[int, str]] = {(log.organization_id, log.sandbox): {} for log in logs}
@@ -25,14 +25,16 @@ class Deliveries:
     def received(self) -> int:
         return self._read
 
-    def start(self) -> None:
-        """Make a webhook for each log; it begins where the log ends."""
-        self._running.enter_context(self._receiver.running())
-        for log in self._logs:
-            body = {"url": self._receiver.url, "types": ["*"]}
-            answer = call(self._port, "POST", "/v1/webhooks", key=log.key, body=body)
-            assert answer.status == 201, answer.raw
-            self._last[log.organization_id, log.sandbox] = answer.body["data"]["position"]
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Make a webhook for each log, which begins where the log ends, and receive while the block runs."""
+        with self._receiver.running():
+            for log in self._logs:
+                body = {"url": self._receiver.url, "types": ["*"]}
+                answer = call(self._port, "POST", "/v1/webhooks", key=log.key, body=body)
+                assert answer.status == 201, answer.raw
+                self._last[log.organization_id, log.sandbox] = answer.body["data"]["position"]
+            yield
 
     def look(self) -> None:
         """Read what has come since the last look."""
@@ -62,6 +64,3 @@ class Deliveries:
             for sequence, name in self._ids[log.organization_id, log.sandbox].items()
             if sequence <= len(log.ids) and log.ids[sequence - 1] != name
         ]
-
-    def stop(self) -> None:
-        self._running.close()

@@ -6,8 +6,9 @@ import threading
 from celery import Celery
 
 from app.messaging.jobs import ISSUE, QUEUE
-from tests.crash import planted_places as places
+from tests.crash import planted as places
 from tests.crash import poison
+from tests.crash.clock import Clock
 from tests.crash.intents import Known
 from tests.crash.parties import REGISTERED
 from tests.crash.scene import Scene
@@ -17,9 +18,7 @@ _HOUR_S = 3_600
 
 
 def each_task_is_delivered_three_times_late_and_in_disorder(scene: Scene) -> None:
-    with scene.service.connection() as connection:
-        recent = [dict(row._mapping) for row in connection.exec_driver_sql(_RECENT)]
-    deliveries = recent * 3
+    deliveries = [row._mapping for row in scene.ask(_RECENT)] * 3
     scene.random.shuffle(deliveries)
     broker = Celery("crash", broker=scene.service.valkey.url(), set_as_current=False)
     with contextlib.closing(broker), broker.connection_for_write() as connection:
@@ -36,10 +35,10 @@ def each_task_is_delivered_three_times_late_and_in_disorder(scene: Scene) -> Non
 def the_visibility_timeout_is_shorter_than_a_drain(scene: Scene) -> None:
     """Every message is given to another worker while the first still works on it."""
     service = scene.service
-    short = {places.VISIBILITY_TIMEOUT_S: "0.5", places.DRAIN_LASTS_S: "2"}
-    _restart_all(scene, {part.name: service.worker_command(part.name) for part in service.workers}, short)
+    workers = [part.name for part in service.workers]
+    service.restart_with({places.VISIBILITY_TIMEOUT_S: "0.5", places.DRAIN_LASTS_S: "2"}, *workers)
     scene.wait_for("a message is given to a second worker", lambda: _given_twice(scene))
-    _restart_all(scene, {part.name: service.worker_command(part.name) for part in service.workers}, {})
+    service.restart_with({}, *workers)
     (service.pauses.folder / places.DELIVERIES).unlink()
 
 
@@ -69,19 +68,14 @@ def _poison(scene: Scene, *, ends_session: bool) -> None:
         caller.start()
         for _ in range(3):
             scene.send(scene.new_intent())  # Of the same organization, behind the poisonous one.
-        scene.wait_for("the poisonous batch is put aside", lambda: _is_postponed(scene, poisonous.label))
+        postponed = "SELECT 1 FROM batches WHERE label = %(label)s AND failures > 0"
+        scene.wait_for("the poisonous batch is put aside", lambda: scene.ask(postponed, label=poisonous.label))
         if poisonous.known is Known.ISSUED:
             scene.intents.violation("a batch was issued that PostgreSQL refused")
     finally:
         with scene.service.connection() as connection:
             poison.cure(connection)
     caller.join()
-
-
-def _is_postponed(scene: Scene, label: str) -> bool:
-    statement = "SELECT FROM batches WHERE label = %(label)s AND failures > 0"
-    with scene.service.connection() as connection:
-        return connection.exec_driver_sql(statement, {"label": label}).first() is not None
 
 
 def clocks_are_an_hour_apart(scene: Scene) -> None:
@@ -95,16 +89,14 @@ def clocks_are_a_year_apart(scene: Scene) -> None:
 
 
 def _set_clocks_apart(scene: Scene, off_s: int) -> None:
-    service = scene.service
-    names = [part.name for part in service.workers]
-    shifted = {name: service.worker_command(name, off_s) for name in names}
-    shifted["web"] = service.web_command(scene.random.choice((0, off_s)))
-    _restart_all(scene, shifted, {})
+    service, clock = scene.service, Clock(scene.service.pauses.folder / "clock")
+    wrong = [*(part.name for part in service.workers), *scene.random.choice((["web"], []))]
+    clock.set(off_s)
+    service.restart_with(clock.environment(), *wrong)
     scene.send(scene.new_intent())
     scene.queue_without_a_message()
     scene.wait_for("a sweep brings a batch without a message", lambda: not scene.is_queued())
-    right = {name: service.worker_command(name) for name in names}
-    _restart_all(scene, right | {"web": service.web_command()}, {})
+    service.restart_with({}, *wrong)
 
 
 def beat_is_killed(scene: Scene) -> None:
@@ -112,15 +104,3 @@ def beat_is_killed(scene: Scene) -> None:
     with scene.started_again(scene.service.part("beat")) as beat:
         beat.kill_group()
     scene.queue_without_a_message()
-
-
-def _restart_all(scene: Scene, commands: dict[str, list[str]], environment: dict[str, str]) -> None:
-    """End the parts at once and start them with other commands."""
-    threads = [
-        threading.Thread(target=scene.service.restart, args=(name, command), kwargs=environment)
-        for name, command in commands.items()
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

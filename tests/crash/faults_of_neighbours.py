@@ -9,15 +9,13 @@ from app.reversals.request import ReverseRequest
 from app.values.keys import hash_key
 from tests.crash.scene import Scene
 
-_STATUS = "SELECT status FROM reversals WHERE id = %(id)s"
-
 
 def a_snapshot_is_held_open(scene: Scene) -> None:
     """Somebody reads for long, as a dump does: nothing that moves points waits for it."""
     with scene.service.superuser() as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         connection.execute("SELECT count(*) FROM transactions")
-        scene.sends_are_answered_soon(for_s=2)
+        scene.sends_are_answered(for_s=2)
         connection.execute("ROLLBACK")
 
 
@@ -69,5 +67,5 @@ def _queue_reversal(scene: Scene, batch_id: int | None) -> int:
 
 
 def _status(scene: Scene, reversal_id: int) -> str:
-    with scene.service.connection() as connection:
-        return str(connection.exec_driver_sql(_STATUS, {"id": reversal_id}).scalar_one())
+    [row] = scene.ask("SELECT status FROM reversals WHERE id = %(id)s", id=reversal_id)
+    return str(row.status)

@@ -24,7 +24,7 @@ def the_clock_of_postgresql_is_stepped(scene: Scene) -> None:
     scene.random.shuffle(steps)
     scene.intents.of_a_clock_set = (400,)
     clock.set(0)
-    service.restart_postgresql(service.cluster.command(*clock.environment()))
+    service.restart_postgresql(service.cluster.command(clock))
     scene.send(scene.new_intent())
     for off_s in steps:
         _step(scene, clock, off_s)

@@ -5,7 +5,7 @@ import signal
 
 import psutil
 
-from tests.crash import planted_places as places
+from tests.crash import planted as places
 from tests.crash.scene import Scene
 from tests.integration.workers import pool_of, upkeep_of
 
@@ -60,20 +60,7 @@ def a_worker_is_killed_between_commit_and_acknowledgement(scene: Scene) -> None:
 
 def _kill_in(scene: Scene, place: str) -> None:
     scene.service.pauses.arm(place)
-    kill_who_comes_to(scene, place)
-
-
-def kill_who_comes_to(scene: Scene, place: str) -> None:
-    """Kill the process that comes to a place with a pause, there: it alone, or with all it belongs to."""
-    pauses = scene.service.pauses
-    scene.wait_for(f"a process at {place}", lambda: pauses.process_in(place))
-    pid = pauses.process_in(place)
-    if pid is not None:
-        if scene.random.random() < 0.5:
-            os.kill(pid, signal.SIGKILL)
-        else:
-            os.killpg(os.getpgid(pid), signal.SIGKILL)
-    pauses.let_go(place)
+    scene.kill_who_comes_to(place)
 
 
 def web_is_asked_to_stop_under_load(scene: Scene) -> None:
@@ -86,14 +73,9 @@ def web_is_asked_to_stop_under_load(scene: Scene) -> None:
     web.start()
     if status != 0:
         scene.intents.violation(f"web ended with status {status} when asked to stop")
-    _nobody_was_cut(scene, [intent.label for intent in sent if intent.was_unknown])
-
-
-def _nobody_was_cut(scene: Scene, unanswered: list[str]) -> None:
-    with scene.service.connection() as connection:
-        statement = "SELECT label FROM batches WHERE label = ANY(%(labels)s)"
-        for row in connection.exec_driver_sql(statement, {"labels": unanswered}):
-            scene.intents.violation(f"send {row.label} was accepted by a web process that stopped, and cut off")
+    unanswered = [intent.label for intent in sent if intent.was_unknown]
+    for row in scene.ask("SELECT label FROM batches WHERE label = ANY(%(labels)s)", labels=unanswered):
+        scene.intents.violation(f"send {row.label} was accepted by a web process that stopped, and cut off")
 
 
 def workers_are_asked_to_stop_under_load(scene: Scene) -> None:

@@ -35,7 +35,7 @@ def the_broker_and_beat_are_gone_for_long(scene: Scene) -> None:
     valkey, beat = scene.service.part("valkey"), scene.service.part("beat")
     for part in (valkey, beat):
         part.hold_down(signal.SIGKILL)
-    scene.sends_are_answered_soon(for_s=AWAY_S)
+    scene.sends_are_answered(for_s=AWAY_S)
     for part in (valkey, beat):
         part.start()
 

@@ -6,12 +6,10 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 from tests.crash import faults_of_processes, faults_of_servers
-from tests.crash import planted_places as places
+from tests.crash import planted as places
 from tests.crash.calls import Answer, Cut, Unsent, call
-from tests.crash.faults_of_processes import kill_who_comes_to
 from tests.crash.intents import Intent
 from tests.crash.scene import Scene
 from tests.crash.sending import GIVES_UP_AFTER_S, RETRIES_AFTER_S
@@ -34,7 +32,7 @@ def web_is_killed_between_a_claim_and_the_answer(scene: Scene) -> None:
     with ThreadPoolExecutor(1) as pool:
         scene.service.pauses.arm(place)
         signing_up = pool.submit(_register, scene, email)
-        kill_who_comes_to(scene, place)
+        scene.kill_who_comes_to(place)
         answer = signing_up.result()
     user, claimed = answer.body["data"], answer.body["additional_data"]["claimed"]
     if (answer.status, claimed["amount"], user["balance"]) != (200, 0, 40):
@@ -111,16 +109,8 @@ def _register(scene: Scene, email: str) -> Answer:
 
 
 def _has(scene: Scene, user_id: int, meant: list[tuple[str, int]]) -> None:
-    """Require the entries of a user, newest first, walked in pages of two, and that they add up to the balance."""
-    told: list[dict[str, Any]] = []
-    path = f"{_USERS}/{user_id}/entries?limit=2"
-    cursor = ""
-    while True:
-        page = _ask(scene, "GET", path + cursor).body["data"]
-        told += page["entries"]
-        if page["next_cursor"] is None:
-            break
-        cursor = f"&cursor={page['next_cursor']}"
+    """Require the entries of a user, newest first, and that they add up to the balance."""
+    told = _ask(scene, "GET", f"{_USERS}/{user_id}/entries").body["data"]["entries"]
     _is(scene, "the entries", [(one["type"], one["amount"]) for one in told], meant)
     balance = _ask(scene, "GET", f"{_USERS}/{user_id}").body["data"]["balance"]
     _is(scene, "the balance", balance, sum(amount for _, amount in meant))

@@ -1,17 +1,17 @@
-"""A follower: a thread that reads every log as a caller does who keeps the last sequence, whatever happens."""
+"""A follower reads every log as a caller does who keeps the last sequence; each must tell what was answered."""
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, text
 
+from tests.crash.actor import Actor
 from tests.crash.calls import Answer, Cut, Unsent, call
-from tests.crash.intents import Intents
+from tests.crash.intents import Intents, Known
 from tests.crash.parties import Parties
 
-_LOOKS_EVERY_S = 0.3
+_LOOKS_EVERY_S = 1.0
 _PAGE = 500
 
 
@@ -37,27 +37,19 @@ class Log:
                     place.append(subject["amount"])
 
 
-class Follower(threading.Thread):
+class Follower(Actor):
     """Reads all logs in turn. A gap, an event that comes twice, or a refusal is a violation."""
 
     def __init__(self, port: int, parties: Parties, intents: Intents) -> None:
-        super().__init__(name="follower", daemon=True)
+        super().__init__("follower", lambda: _LOOKS_EVERY_S)
         self._port, self._intents = port, intents
         self.logs = [
-            Log(party.id, sandbox, party.development if sandbox else party.live)
+            Log(party.id, sandbox, party.key(sandbox=sandbox))
             for party in (*parties.senders, parties.probe)
             for sandbox in (False, True)
         ]
-        self._stopping = threading.Event()
 
-    def run(self) -> None:
-        while not self._stopping.wait(_LOOKS_EVERY_S):
-            self.look()
-
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def look(self) -> None:
+    def act(self) -> None:
         """Read what is new in each log; while the service is away, nothing."""
         for log in self.logs:
             while (answer := self._answer(log)) is not None and self._take(log, answer) == _PAGE:
@@ -92,6 +84,29 @@ class Follower(threading.Thread):
                 read = f"{len(log.ids)} events were read, and {len(stored)} are there"
                 found.append(f"of the log of organization {log.organization_id} {read}")
         return found
+
+    def told_otherwise(self) -> list[str]:
+        """Return a sentence for each answer that its log does not tell once, under its type and with its points."""
+        told = {(log.organization_id, log.sandbox): log.told for log in self.logs}
+        return [
+            f"{what} is told as {seen} instead of {amounts}"
+            for what, log, event, amounts in _answers(self._intents)
+            if (seen := told[log].get(event, [])) != amounts
+        ]
+
+
+def _answers(intents: Intents) -> Iterator[tuple[str, tuple[int, bool], tuple[str, int], list[int | None]]]:
+    """Yield each answer with its log, the type and subject of its event, and the points of each event that is due."""
+    for intent in intents.all():
+        what, log = f"{intent.known.value} send {intent.label}", (intent.organization_id, intent.sandbox)
+        if intent.known in (Known.ISSUED, Known.CANCELLED) and intent.batch_id is not None:
+            is_issued = intent.known is Known.ISSUED
+            yield what, log, ("batch.issued", intent.batch_id), [intent.total] if is_issued else []
+            yield what, log, ("batch.cancelled", intent.batch_id), [] if is_issued else [None]
+    for undo in intents.undos():
+        if undo.known is Known.ISSUED and undo.reversal_id is not None:
+            log, points = (undo.of.organization_id, undo.of.sandbox), sum(points for _, points, _ in undo.taken)
+            yield f"reversal {undo.reason}", log, ("reversal.issued", undo.reversal_id), [points] if points else []
 
 
 _STORED = text("""

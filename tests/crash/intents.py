@@ -33,10 +33,7 @@ class IssuedRow(NamedTuple):
     balance: int
     debited: bool
     credited: bool
-    allocated: bool
     user_id: int | None
-    sandbox: bool
-    organization_id: int
 
 
 @dataclass(kw_only=True, eq=False)
@@ -91,21 +88,10 @@ class Intent:
         self.known = Known.ISSUED
 
 
-def _issued_row(transaction: dict[str, Any]) -> IssuedRow:
-    recipient = transaction["recipient"]
-    return IssuedRow(
-        id=transaction["id"],
-        email=transaction["email"],
-        amount=transaction["amount"],
-        reference=transaction["reference"],
-        balance=transaction["organization"]["balance"],
-        debited=transaction["debited"],
-        credited=transaction["credited"],
-        allocated=transaction["allocated"],
-        user_id=None if recipient is None else recipient["id"],
-        sandbox=transaction["sandbox"],
-        organization_id=transaction["organization"]["id"],
-    )
+def _issued_row(told: dict[str, Any]) -> IssuedRow:
+    plain = {name: told[name] for name in ("id", "email", "amount", "reference", "debited", "credited")}
+    recipient = told["recipient"]
+    return IssuedRow(**plain, balance=told["organization"]["balance"], user_id=recipient and recipient["id"])
 
 
 class Intents:

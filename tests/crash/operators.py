@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import threading
 import time
 
 from sqlalchemy import Engine, text
@@ -13,6 +12,7 @@ from app.errors import Refused
 from app.ledger.claim import register
 from app.ledger.holders import exclude_claims
 from app.ledger.refill import refill
+from tests.crash.actor import Actor
 from tests.crash.parties import NOT_YET_REGISTERED, Parties
 
 _ACTS_EVERY_S = (0.05, 0.5)
@@ -31,30 +31,26 @@ _END = text("""
 """)
 
 
-class Operator(threading.Thread):
+class Operator(Actor):
     """Acts on the same rows as the sends, by the same functions as the commands."""
 
     def __init__(self, seed: str, engine: Engine, parties: Parties) -> None:
-        super().__init__(name="operator", daemon=True)
         self._random = random.Random(f"{seed} operator")  # noqa: S311  # It is to be repeated, not secret.
+        super().__init__("operator", lambda: self._random.uniform(*_ACTS_EVERY_S))
         self._engine = engine
         self._parties = parties
         self._to_register = list(NOT_YET_REGISTERED)
         self._random.shuffle(self._to_register)
-        self._stopping = threading.Event()
         self._suspended: set[int] = set()
 
     def run(self) -> None:
-        while not self._stopping.wait(self._random.uniform(*_ACTS_EVERY_S)):
-            act = self._random.choice(
-                (self._refill, self._refill, self._register, self._register, self._suspend, self._end)
-            )
-            with contextlib.suppress(SQLAlchemyError):  # PostgreSQL is away; whatever it was, it is one transaction.
-                act()
+        super().run()
         self._resume_all()
 
-    def stop(self) -> None:
-        self._stopping.set()
+    def act(self) -> None:
+        acts = (self._refill, self._refill, self._register, self._register, self._suspend, self._end)
+        with contextlib.suppress(SQLAlchemyError):  # PostgreSQL is away; whatever it was, it is one transaction.
+            self._random.choice(acts)()
 
     def _refill(self) -> None:
         party = self._random.choice(self._parties.senders)

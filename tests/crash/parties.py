@@ -36,6 +36,9 @@ class Party:
     live: str
     development: str
 
+    def key(self, *, sandbox: bool) -> str:
+        return self.development if sandbox else self.live
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parties:

@@ -14,6 +14,19 @@ from types import ModuleType
 from typing import Any
 
 FOLDER = "CRASH_FOLDER"
+# The places, each named for the moment it stands in.
+WEB_BETWEEN_COMMIT_AND_SUBMIT = "web_between_commit_and_submit"
+WEB_AFTER_COMMIT_BEFORE_ANSWER = "web_after_commit_before_answer"
+WEB_AFTER_CLAIM_BEFORE_ANSWER = "web_after_claim_before_answer"
+WORKER_AFTER_LOCK = "worker_after_lock"
+WORKER_BEFORE_COMMIT = "worker_before_commit"
+WORKER_AFTER_COMMIT = "worker_after_commit"
+WORKER_BEFORE_ACKNOWLEDGEMENT = "worker_before_acknowledgement"
+
+# What the environment of a worker may ask of the plants in it, and where it then notes the id of every task it begins.
+VISIBILITY_TIMEOUT_S = "CRASH_VISIBILITY_TIMEOUT_S"
+DRAIN_LASTS_S = "CRASH_DRAIN_LASTS_S"
+DELIVERIES = "deliveries"
 
 # A pause that nobody ends is over after this, so that a test that fails leaves nothing standing.
 _WAITS_AT_MOST_S = 20.0
@@ -32,26 +45,17 @@ def reach(place: str, *_: object, **__: object) -> None:
         time.sleep(0.01)
 
 
-def plant_before(module: ModuleType, name: str, plant: Callable[..., None]) -> None:
-    """Have `plant` called with its arguments before a function of a module, wherever it is looked up there."""
+def plant(module: ModuleType, name: str, what: Callable[..., None], *, after: bool = False) -> None:
+    """Have `what` called with its arguments before or after a function of a module, wherever it is looked up there."""
     function = getattr(module, name)
 
     @wraps(function)
     def planted(*arguments: Any, **named: Any) -> Any:
-        plant(*arguments, **named)
-        return function(*arguments, **named)
-
-    setattr(module, name, planted)
-
-
-def plant_after(module: ModuleType, name: str, plant: Callable[..., None]) -> None:
-    """Have `plant` called with its arguments after a function of a module, when it returns."""
-    function = getattr(module, name)
-
-    @wraps(function)
-    def planted(*arguments: Any, **named: Any) -> Any:
+        if not after:
+            what(*arguments, **named)
         result = function(*arguments, **named)
-        plant(*arguments, **named)
+        if after:
+            what(*arguments, **named)
         return result
 
     setattr(module, name, planted)

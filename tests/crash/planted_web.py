@@ -6,12 +6,11 @@ from app.api.views import platform_users
 from app.batches import payloads
 from app.messaging import jobs
 from app.web.gunicorn import *  # noqa: F403  # gunicorn reads its settings from this module instead of that one.
-from tests.crash import planted_places as places
-from tests.crash.planted import plant_before, reach
+from tests.crash import planted as places
 
 # PostgreSQL has been told to commit the batch, and no worker has been told of it.
-plant_before(jobs, "submit", partial(reach, places.WEB_BETWEEN_COMMIT_AND_SUBMIT))
+places.plant(jobs, "submit", partial(places.reach, places.WEB_BETWEEN_COMMIT_AND_SUBMIT))
 # A worker has committed the batch, and its caller has not been answered.
-plant_before(payloads, "issued_payload", partial(reach, places.WEB_AFTER_COMMIT_BEFORE_ANSWER))
+places.plant(payloads, "issued_payload", partial(places.reach, places.WEB_AFTER_COMMIT_BEFORE_ANSWER))
 # A user is registered, and what was held is claimed; the platform has not been answered.
-plant_before(platform_users, "claimed_payload", partial(reach, places.WEB_AFTER_CLAIM_BEFORE_ANSWER))
+places.plant(platform_users, "claimed_payload", partial(places.reach, places.WEB_AFTER_CLAIM_BEFORE_ANSWER))

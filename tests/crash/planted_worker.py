@@ -10,18 +10,17 @@ from celery.signals import task_prerun
 from app.ledger import drain
 from app.ledger import issue as issuing
 from app.messaging import hints
-from tests.crash import planted_places as places
-from tests.crash.planted import FOLDER, plant_after, plant_before, reach
+from tests.crash import planted as places
 from worker import celery, tasks
 
 # The organization's row is locked, and nothing is written under the lock.
-plant_before(issuing, "_decide_and_write", partial(reach, places.WORKER_AFTER_LOCK))
+places.plant(issuing, "_decide_and_write", partial(places.reach, places.WORKER_AFTER_LOCK))
 # Everything is written, and not committed.
-plant_after(drain, "issue", partial(reach, places.WORKER_BEFORE_COMMIT))
+places.plant(drain, "issue", partial(places.reach, places.WORKER_BEFORE_COMMIT), after=True)
 # The round is committed, and nobody has been told.
-plant_before(hints, "publish", partial(reach, places.WORKER_AFTER_COMMIT))
+places.plant(hints, "publish", partial(places.reach, places.WORKER_AFTER_COMMIT))
 # The whole drain is over, and its message is not acknowledged.
-plant_after(tasks, "drain_and_stay", partial(reach, places.WORKER_BEFORE_ACKNOWLEDGEMENT))
+places.plant(tasks, "drain_and_stay", partial(places.reach, places.WORKER_BEFORE_ACKNOWLEDGEMENT), after=True)
 
 if places.VISIBILITY_TIMEOUT_S in os.environ:
     # Unacknowledged messages go to somebody else after this time, and are looked for all the time.
@@ -33,13 +32,15 @@ if places.VISIBILITY_TIMEOUT_S in os.environ:
     }
 
     def _note_delivery(task_id: str, **_: object) -> None:
-        with (Path(os.environ[FOLDER]) / places.DELIVERIES).open("a") as notes:
+        with (Path(os.environ[places.FOLDER]) / places.DELIVERIES).open("a") as notes:
             notes.write(f"{task_id}\n")
 
     task_prerun.connect(_note_delivery, weak=False)
 
 
 if places.DRAIN_LASTS_S in os.environ:
-    plant_after(tasks, "drain_and_stay", lambda *_, **__: time.sleep(float(os.environ[places.DRAIN_LASTS_S])))
+    places.plant(
+        tasks, "drain_and_stay", lambda *_, **__: time.sleep(float(os.environ[places.DRAIN_LASTS_S])), after=True
+    )
 
 __all__ = ["celery"]

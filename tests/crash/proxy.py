@@ -1,16 +1,18 @@
-"""A TCP proxy in a process of its own, which delays, cuts, refuses or says nothing when it is told to.
+"""A TCP proxy in a process of its own, which balances, delays, cuts, refuses or says nothing when it is told to.
 
 It is told by lines on its standard input: `forward`, `delay SECONDS`, `hole`, `silence` (what is connected now is
-never answered again), `target PORT` (whoever connects from now on is led there, and everybody else is cut off),
-`refuse`, `drop`, `cut_commit N` and `cut_answer N` (each Nth COMMIT is lost, or its answer
-is). Each line is answered by the number of cuts so far.
+never answered again), `targets PORT…` (whoever connects from now on is led to these in turn), `refuse`, `drop`,
+`cut_commit N` and `cut_answer N` (each Nth COMMIT is lost, or its answer is). Each line is answered by the number
+of cuts so far.
 """
 
 import asyncio
 import contextlib
+import itertools
 import subprocess
 import sys
 from pathlib import Path
+from typing import Self
 
 HOST = "127.0.0.1"
 
@@ -20,10 +22,10 @@ _CHUNK_BYTES = 65_536
 
 
 class _Proxy:
-    """Forwards every connection to `target` in the way it was last told."""
+    """Forwards every connection to one of `targets` in the way it was last told."""
 
-    def __init__(self, port: int, target: int) -> None:
-        self._port, self._target = port, target
+    def __init__(self, port: int, *targets: int) -> None:
+        self._port, self._targets, self._turn = port, targets, itertools.count()
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._silenced: set[asyncio.StreamWriter] = set()
@@ -40,21 +42,23 @@ class _Proxy:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
         await self._listen()
         while line := await lines.readline():
-            word, _, number = line.decode().strip().partition(" ")
-            await self._become(word, float(number or 0))
+            word, *numbers = line.decode().split()
+            await self._become(word, *map(float, numbers))
             sys.stdout.write(f"{self._cuts}\n")
             sys.stdout.flush()
 
-    async def _become(self, word: str, number: float) -> None:
-        if word == "target":
-            self._target = int(number)
-        if word in ("drop", "target"):
+    async def _become(self, word: str, *numbers: float) -> None:
+        if word == "targets":
+            self._targets = tuple(map(int, numbers))
+        elif word == "drop":
             for writer in list(self._writers):
                 writer.transport.abort()
-            return
-        if word == "silence":
+        elif word == "silence":
             self._silenced |= self._writers
-            return
+        else:
+            await self._treat_all(word, *numbers)
+
+    async def _treat_all(self, word: str, number: float = 0) -> None:
         self._delay_s = number if word == "delay" else 0.0
         self._cut_commit = int(number) if word == "cut_commit" else 0
         self._cut_answer = int(number) if word == "cut_answer" else 0
@@ -75,7 +79,8 @@ class _Proxy:
         self._writers.add(writer)
         try:
             await self._open.wait()  # Accepted, and nothing is said, while the proxy is a black hole.
-            there, back = await asyncio.open_connection(HOST, self._target)
+            target = self._targets[next(self._turn) % len(self._targets)]
+            there, back = await asyncio.open_connection(HOST, target)
         except OSError:
             writer.transport.abort()
             self._writers.discard(writer)
@@ -89,7 +94,7 @@ class _Proxy:
         for pump in pumps:
             pump.cancel()
         for end in (writer, back):
-            end.transport.abort()
+            end.close()  # What was passed on still arrives.
         self._writers.discard(writer)
         self._silenced.discard(writer)
 
@@ -140,10 +145,10 @@ class _Proxy:
 class Proxy:
     """The proxy's process, and the words it understands."""
 
-    def __init__(self, port: int, target: int) -> None:
+    def __init__(self, port: int, *targets: int) -> None:
         self.port = port
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.crash.proxy", str(port), str(target)],
+            [sys.executable, "-m", "tests.crash.proxy", *map(str, (port, *targets))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -152,12 +157,11 @@ class Proxy:
         )
         self.tell("forward")  # Answered once it listens.
 
-    def tell(self, word: str, number: float | None = None) -> int:
+    def tell(self, word: str, *numbers: float) -> int:
         """Give an order, wait until it is in force, and return the number of connections cut so far."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(word if number is None else f"{word} {number}")
-        self._process.stdin.write("\n")
+        self._process.stdin.write(f"{' '.join(map(str, (word, *numbers)))}\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
@@ -165,9 +169,15 @@ class Proxy:
         self._process.kill()
         self._process.communicate()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
 
 async def _main() -> None:
-    await _Proxy(int(sys.argv[1]), int(sys.argv[2])).obey()
+    await _Proxy(*map(int, sys.argv[1:])).obey()
 
 
 if __name__ == "__main__":

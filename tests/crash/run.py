@@ -1,6 +1,6 @@
 """A run: the service under load, faults one after another, and the books looked at after each."""
 
-import re
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +10,8 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from tests.crash import parties, poison, told
+from tests.crash import parties, poison
+from tests.crash.actor import Actor
 from tests.crash.callers import Caller
 from tests.crash.deliveries import Deliveries
 from tests.crash.faults import KINDS, Planned
@@ -22,11 +23,9 @@ from tests.crash.service import Service
 from tests.crash.snapshot import Snapshot
 from tests.deadline import comes_true
 
-RECOVERS_WITHIN_S = 30.0
 # A webhook belongs for 20 s to a thread that was killed, and a connection that fell silent is given up after as long.
-_DELIVERED_WITHIN_S = 60.0
-_STARTS_WITHIN_S = 60.0
-_CALLERS = 6
+_PATIENCE_S = 60.0
+_CALLERS = 4
 
 
 @dataclass
@@ -43,19 +42,19 @@ class Figures:
 class Run:
     """One service, its callers and operator, from start to stop."""
 
-    def __init__(self, folder: Path, seed: int, *, part: int = 0, **environment: str) -> None:
+    def __init__(self, folder: Path, seed: int, *, part: int = 0, recovers_within_s: float = _PATIENCE_S) -> None:
         self.figures = Figures(seed=seed)
         self._callers_seed = f"{seed} part {part}" if part else str(seed)
         self.intents = Intents()
-        self.service = Service(folder, **environment)
+        self._recovers_within_s = recovers_within_s
+        self.service = Service(folder)
         self._seen: set[str] = set()
         self._web_log_read = 0
         self.returned = 0
         self.events = 0, 0
         self._callers: list[Caller] = []
-        self._operator: Operator | None = None
-        self._follower: Follower | None = None
-        self._deliveries: Deliveries | None = None
+        self._actors: list[Actor] = []
+        self._stopped = contextlib.ExitStack()
 
     def start(self) -> None:
         """Start the service, wait until it issues, and let the callers come."""
@@ -68,12 +67,13 @@ class Run:
         self.scene.send(self.scene.new_intent())
         seed = self._callers_seed
         self._callers = [Caller(number, seed, self.service.web_port, made, self.intents) for number in range(_CALLERS)]
-        self._operator = Operator(seed, self.service.engine, made)
         self._follower = Follower(self.service.web_port, made, self.intents)
         self._deliveries = Deliveries(self.service.web_port, self._follower.logs, self.intents)
-        self._deliveries.start()
-        for thread in (*self._callers, self._operator, self._follower):
-            thread.start()
+        self._stopped.enter_context(self._deliveries.running())
+        self._actors = [*self._callers, Operator(seed, self.service.engine, made)]
+        for actor in (*self._actors, self._follower):
+            self._stopped.callback(actor.stop)
+            actor.start()
 
     def pace(self, is_ahead: Callable[[], bool]) -> None:
         """Let the callers send less while `is_ahead()` holds."""
@@ -86,7 +86,7 @@ class Run:
             caller.undone = share
 
     def inject(self, planned: Planned) -> None:
-        """Bring one fault about, to its end, and look at the books at once."""
+        """Bring one fault about, to its end."""
         self._count_deadlocks()
         self.scene.random.seed(planned.seed)
         KINDS[planned.kind](self.scene)
@@ -102,8 +102,7 @@ class Run:
         """Look at the books in one snapshot; keep and return every breach that was not seen before."""
         self._within_time(time.monotonic(), "PostgreSQL answers", self._moment_is_known)
         self._find_failures()
-        if self._deliveries is not None:
-            self._deliveries.look()
+        self._deliveries.look()
         found = self._snapshot.violations(everything=everything) + self.intents.take_violations()
         self._count_deadlocks()
         new = [sentence for sentence in found if sentence not in self._seen]
@@ -129,14 +128,14 @@ class Run:
         self._within_time(ended, "callers know the outcome", lambda: not self.intents.unsettled(before=ended))
         self.scene.send(self.scene.new_intent())
         took_s = time.monotonic() - ended
-        if took_s > RECOVERS_WITHIN_S:
+        if took_s > self._recovers_within_s:
             self.intents.violation(f"it took {took_s:.1f} s until a send was issued")
         return took_s
 
     def _within_time(self, ended: float, what: str, is_so: Callable[[], bool]) -> None:
-        left_s = max(0.0, ended + RECOVERS_WITHIN_S - time.monotonic())
+        left_s = max(0.0, ended + self._recovers_within_s - time.monotonic())
         if not comes_true(is_so, within_s=left_s, every_s=0.05):
-            self.intents.violation(f"not within {RECOVERS_WITHIN_S:.0f} s of the fault's end: {what}")
+            self.intents.violation(f"not within {self._recovers_within_s:.0f} s of the fault's end: {what}")
 
     def _moment_is_known(self) -> bool:
         try:
@@ -154,28 +153,18 @@ class Run:
             return False
 
     def _count_deadlocks(self) -> None:
-        """Add the deadlocks since the last look. A crash of PostgreSQL takes its counter; its log stays."""
-        log = (self.service.logs / "postgresql.log").read_text(errors="replace")
-        logged = len(re.findall("deadlock detected", log))
-        counted = 0
-        try:
-            with self.service.connection() as connection:
-                counted = connection.execute(_DEADLOCKS).scalar_one()
-        except SQLAlchemyError:
-            pass
-        seen = max(logged, counted)
+        """Add the deadlocks since the last look, by the server's log: a crash takes its counter."""
+        seen = (self.service.logs / "postgresql.log").read_text(errors="replace").count("deadlock detected")
         if seen > self.figures.deadlocks:
             self.intents.violation(f"{seen - self.figures.deadlocks} deadlocks")
             self.figures.deadlocks = seen
 
     def finish(self) -> list[str]:
         """Let the callers learn what they have not yet, look at everything once more, and return what is wrong."""
-        for thread in (*self._callers, self._operator):
-            if thread is not None:
-                thread.stop()
-        for thread in (*self._callers, self._operator):
-            if thread is not None:
-                thread.join()
+        for actor in self._actors:
+            actor.stop()
+        for actor in self._actors:
+            actor.join()
         self._recover()
         self._read_the_logs_to_their_ends()
         with self.service.connection() as connection:
@@ -185,40 +174,33 @@ class Run:
     def _read_the_logs_to_their_ends(self) -> None:
         """Once nothing happens any more, what was read of the logs, and was delivered of them, is all there is."""
         follower, deliveries = self._follower, self._deliveries
-        assert follower is not None
-        assert deliveries is not None
         follower.stop()
         follower.join()
 
         def unread() -> list[str]:
-            follower.look()
+            follower.act()
             with self.service.connection() as connection:
                 return follower.differences(connection)
 
         def undelivered() -> list[str]:
             return unread() + deliveries.missing()
 
-        self._require_none(unread, within_s=RECOVERS_WITHIN_S)
-        for sentence in told.differences(follower.logs, self.intents):
+        self._require_none(unread)
+        for sentence in follower.told_otherwise():
             self.intents.violation(sentence)
-        self._require_none(undelivered, within_s=_DELIVERED_WITHIN_S)
+        self._require_none(undelivered)
         self.events = deliveries.received, deliveries.repeats
 
-    def _require_none(self, differences: Callable[[], list[str]], *, within_s: float) -> None:
-        if not comes_true(lambda: not differences(), within_s=within_s, every_s=0.5):
+    def _require_none(self, differences: Callable[[], list[str]]) -> None:
+        if not comes_true(lambda: not differences(), within_s=_PATIENCE_S, every_s=0.1):
             for sentence in differences():
                 self.intents.violation(sentence)
 
     def stop(self) -> None:
         """End every process and thread."""
         for caller in self._callers:
-            caller.stop()
             caller.sender.giving_up.set()
-        for thread in (self._operator, self._follower):
-            if thread is not None:
-                thread.stop()
-        if self._deliveries is not None:
-            self._deliveries.stop()
+        self._stopped.close()
         self.service.stop()
 
 
@@ -229,4 +211,3 @@ _QUEUED = text(
     )
 )
 _RETURNED = text("SELECT count(*) FROM reversals WHERE is_return")
-_DEADLOCKS = text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")

@@ -1,10 +1,15 @@
 """What a fault may touch: the service, the callers' book of intents, and sends of its own that must be answered."""
 
+import os
 import random
+import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Row
 
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.request import IssueRequest
@@ -17,9 +22,7 @@ from tests.deadline import comes_true
 from tests.service.parts import Part
 
 # How long the harness waits for what must happen for a fault to be one.
-_HAPPENS_WITHIN_S = 30.0
-# What a send may take without a broker, on a busy machine: some two seconds until a sweep, and its drain.
-_SOON_S = 5.0
+_HAPPENS_WITHIN_S = 60.0
 
 
 class Scene:
@@ -50,6 +53,17 @@ class Scene:
         yield part
         self.wait_for(f"{part.name} died and was started again", lambda: part.deaths > deaths)
 
+    def kill_who_comes_to(self, place: str) -> None:
+        """Kill the process that comes to a place with a pause, there: it alone, or with all it belongs to."""
+        pauses = self.service.pauses
+        self.wait_for(f"a process at {place}", lambda: pauses.process_in(place))
+        if (pid := pauses.process_in(place)) is not None:
+            if self.random.random() < 0.5:
+                os.kill(pid, signal.SIGKILL)
+            else:
+                os.killpg(os.getpgid(pid), signal.SIGKILL)
+        pauses.let_go(place)
+
     def new_intent(self, *, sandbox: bool = False, recipients: list[str] | None = None, key: bool = True) -> Intent:
         """Think of a small send of the organization that tells whether the service is well."""
         with self._lock:
@@ -79,17 +93,16 @@ class Scene:
             self.intents.violation(f"send {intent.label} was not taken while only Redis was away")
         intent.key = None  # Nobody repeats it: it is accepted, and must be final in time like all the others.
 
-    def sends_are_answered_soon(self, *, for_s: float) -> None:
-        """Send one after the other for so long: each must be answered 201 at its first try, and soon."""
+    def sends_are_answered(self, *, for_s: float) -> None:
+        """Send one after the other for so long: each must be answered 201 at its first try."""
         deadline = time.monotonic() + for_s
         while time.monotonic() < deadline:
             intent = self.new_intent()
-            intent.started_at = began = time.monotonic()
+            intent.started_at = time.monotonic()
             self.intents.add(intent)
             self.sender.attempt(self.parties.probe, intent)
-            took_s = time.monotonic() - began
-            if intent.known is not Known.ISSUED or took_s > _SOON_S:
-                self.intents.violation(f"send {intent.label} was {intent.known.value} after {took_s:.1f} s")
+            if intent.known is not Known.ISSUED:
+                self.intents.violation(f"send {intent.label} was {intent.known.value} after its first try")
                 intent.key = None  # Nobody repeats it.
 
     def queue_without_a_message(self) -> None:
@@ -113,9 +126,13 @@ class Scene:
 
     def is_queued(self) -> bool:
         """Tell whether a batch of the probing organization waits."""
-        statement = "SELECT FROM batches WHERE status = 'queued' AND organization_id = %(id)s"
+        statement = "SELECT 1 FROM batches WHERE status = 'queued' AND organization_id = %(id)s"
+        return self.ask(statement, id=self.parties.probe.id) != []
+
+    def ask(self, statement: str, **named: object) -> Sequence[Row[Any]]:
+        """Ask the database, past the proxy."""
         with self.service.connection() as connection:
-            return connection.exec_driver_sql(statement, {"id": self.parties.probe.id}).first() is not None
+            return connection.exec_driver_sql(statement, named).all()
 
     @contextmanager
     def flood(self, threads: int = 8) -> Iterator[list[Intent]]:

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,16 +30,18 @@ from tests.ports import free_port
 from tests.service.deployment import Parts
 from tests.service.parts import Part
 
-WAIT_S = 5
+# Far above what a sweep takes, with which each send is issued that no message tells of.
+_WAIT_S = 10
 _WORKERS = ("worker1", "worker2")
 _STANDBY = "standby"
 _CHILDREN_PER_WORKER = 2
+_CELERY = (sys.executable, "-m", "celery")
 _ALONE = ("--without-mingle", "--without-gossip")
 _NOT_OURS = ("POINTS_", "DATABASE_", "REDIS_", "CRASH_")
 
 _SETTINGS = {
     "POINTS_RATE_LIMIT": "off",
-    "POINTS_WAIT_S": str(WAIT_S),
+    "POINTS_WAIT_S": str(_WAIT_S),
     "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8",
     "POINTS_EVENTS_DAYS": "3650",  # No event is old where the clock is 400 days ahead for a moment.
 }
@@ -54,9 +57,9 @@ def _behind(url: str, port: int) -> str:
 class Service(Parts):
     """Every process of it, the addresses to reach it by, and a way to the database past the proxy."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
-        super().__init__(folder / "logs", {**inherited, **_SETTINGS, **environment})
+        super().__init__(folder / "logs", {**inherited, **_SETTINGS})
         self._folder = folder
         self.cluster = Cluster(folder / "postgresql")
         self._clusters = [self.cluster]
@@ -109,27 +112,31 @@ class Service(Parts):
             self.environment[name] = _behind(url, proxy.port)
         self.environment |= {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
         self.environment["POINTS_SECRETS_KEY"] = Fernet.generate_key().decode()
-        for name in _WORKERS:
-            self.add(name, self.worker_command(name))
-        self.add("deliveries", self.deliveries_command())
-        self.add("beat", self.beat_command())
-        self.add("web", self.web_command())
+        for name, command in self._commands().items():
+            self.add(name, command)
 
-    def web_command(self, shift_s: int = 0) -> list[str]:
-        bind = f"{ports.HOST}:{self.web_port}"
-        return [*_python(shift_s), "gunicorn", "--config", "python:tests.crash.planted_web", "--bind", bind]
+    def _commands(self) -> dict[str, list[str]]:
+        """Return what runs each of our own parts."""
+        planted, celery = ([*_CELERY, "--app", app, "--quiet"] for app in ("tests.crash.planted_worker", "worker"))
+        children = ["--concurrency", str(_CHILDREN_PER_WORKER), *_ALONE]
+        threads = ["--queues", "deliveries", "--pool", "threads", "--concurrency", "8", *_ALONE]
+        bind = ["--bind", f"{ports.HOST}:{self.web_port}"]
+        return {
+            **{name: [*planted, "worker", "--hostname", f"{name}@%h", *children] for name in _WORKERS},
+            "deliveries": [*celery, "worker", "--hostname", "deliveries@%h", *threads],
+            "beat": [*celery, "beat", "--pidfile="],
+            "web": [sys.executable, "-m", "gunicorn", "--config", "python:tests.crash.planted_web", *bind],
+        }
 
-    def worker_command(self, name: str, shift_s: int = 0) -> list[str]:
-        options = ["--concurrency", str(_CHILDREN_PER_WORKER), *_ALONE]
-        celery = ["celery", "--app", "tests.crash.planted_worker", "--quiet"]
-        return [*_python(shift_s), *celery, "worker", "--hostname", f"{name}@%h", *options]
-
-    def deliveries_command(self) -> list[str]:
-        options = ["--queues", "deliveries", "--pool", "threads", "--concurrency", "8", *_ALONE]
-        return [*_python(0), "celery", "--app", "worker", "--quiet", "worker", "--hostname", "deliveries@%h", *options]
-
-    def beat_command(self) -> list[str]:
-        return [*_python(0), "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]
+    def restart_with(self, environment: dict[str, str], *names: str) -> None:
+        """End some of our own parts at once, and start them with this beside their environment."""
+        threads = [
+            threading.Thread(target=self.restart, args=(n, self.part(n).command), kwargs=environment) for n in names
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
     def _connect(self, dialect: object, record: object, arguments: object, named: dict[str, object]) -> TimedConnection:
         return connections._connect(dialect, record, arguments, named | {"port": _port(self.postgresql.url())})
@@ -157,11 +164,13 @@ class Service(Parts):
 
     def promote(self, standby: Cluster) -> None:
         """Let the standby of a server that is down take its place, and lead everybody there."""
-        with standby.superuser() as connection:
+        with standby.server.superuser() as connection:
             connection.execute("SELECT pg_promote()")
         old, self.cluster = self.cluster, standby
         self.supervisor.parts["postgresql"] = self.supervisor.parts.pop(_STANDBY)
-        self.proxies["DATABASE_URL"].tell("target", _port(self.postgresql.url()))
+        proxy = self.proxies["DATABASE_URL"]
+        proxy.tell("targets", _port(self.postgresql.url()))
+        proxy.tell("drop")  # Whoever is connected to the old one.
         for disk in old.disks:
             disk.remove()
 
@@ -177,7 +186,7 @@ class Service(Parts):
 
     def superuser(self) -> psycopg.Connection[tuple[object, ...]]:
         """Connect as who may see and end every backend."""
-        return self.cluster.superuser()
+        return self.cluster.server.superuser()
 
     def stop(self) -> None:
         """Leave no process and no mount behind."""
@@ -200,8 +209,3 @@ def _port(url: str) -> int:
     port = urlsplit(url).port
     assert port is not None
     return port
-
-
-def _python(shift_s: int) -> list[str]:
-    """Return what to put before a module's name to run it, with a clock that is wrong if so wished."""
-    return [sys.executable, "-m", *(["tests.crash.shifted", str(shift_s)] if shift_s else [])]

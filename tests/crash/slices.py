@@ -48,18 +48,22 @@ def of_seed(seed: int) -> list[dict[str, Any]]:
     return [one for one in all_slices() if one["seed"] == seed]
 
 
-def record(figures: dict[str, Any]) -> None:
+def record(one: dict[str, Any]) -> None:
     """Add a slice, and write the page anew."""
-    one = {name: figures[name] for name in figures if name in _COLUMNS or name == "faults_by_kind"}
-    minutes, number = round(figures["seconds"] / 60, 1), len(of_seed(figures["seed"])) + 1
-    one |= {"minutes": minutes, "slice": number, "commit": _commit(), "violations": len(figures["violations"])}
     slices = [*all_slices(), one]
     _FIGURES.write_text(json.dumps(slices, indent=1) + "\n")
-    _PAGE.write_text(page(slices))
+    _PAGE.write_text(_HEAD + tables(slices))
 
 
-def page(slices: list[dict[str, Any]]) -> str:
-    """Return the page with a row for each slice, their sums, and how often each fault came."""
+def as_slice(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a run."""
+    one = {name: figures[name] for name in figures if name in _COLUMNS or name == "faults_by_kind"}
+    minutes, number = round(figures["seconds"] / 60, 1), len(of_seed(figures["seed"])) + 1
+    return one | {"minutes": minutes, "slice": number, "commit": _commit(), "violations": len(figures["violations"])}
+
+
+def tables(slices: list[dict[str, Any]]) -> str:
+    """Return tables with a row for each slice, their sums, and how often each fault came."""
     total = {name: round(sum(one[name] for one in slices), 1) for name in _SUMS}
     total |= {
         "seed": "all",
@@ -72,7 +76,7 @@ def page(slices: list[dict[str, Any]]) -> str:
     kinds = sorted({kind for one in slices for kind in one["faults_by_kind"]})
     times = [[kind.replace("_", " "), str(sum(one["faults_by_kind"].get(kind, 0) for one in slices))] for kind in kinds]
     faults = [["fault", "times"], ["---", "---"], *times]
-    return _HEAD + "\n\n".join("\n".join(f"| {' | '.join(row)} |" for row in table) for table in (rows, faults)) + "\n"
+    return "\n\n".join("\n".join(f"| {' | '.join(row)} |" for row in table) for table in (rows, faults)) + "\n"
 
 
 def _commit() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, text
 
 from app.audit.run import audit
-from tests.crash.intents import Intent, Intents, Known
+from tests.crash.intents import Intent, Intents, IssuedRow, Known
 from tests.crash.undoing import Undo
 
 Rows = Sequence[Row[Any]]
@@ -100,28 +100,38 @@ def _faults(intent: Intent, known: Known, batches: Rows, transactions: dict[int,
 def _faults_of_rows(intent: Intent, known: Known, batch: Row[Any], rows: Rows) -> list[str]:
     if batch.status in ("scheduled", "queued", "cancelled") and not rows:
         return []
-    if [row.position for row in rows] != list(range(len(intent.recipients))):
-        return [f"it has the positions {[row.position for row in rows]}"]
-    if [row.email for row in rows] != intent.recipients:
-        return ["its recipients are others, or in another order"]
-    if (batch.organization_id, batch.sandbox) != (intent.organization_id, intent.sandbox):
-        return ["it was issued for another organization or mode"]
-    if [(row.amount, row.reference) for row in rows] != list(zip(intent.amounts, intent.references, strict=True)):
-        return ["its amounts or references are others"]
+    meant = list(zip(intent.amounts, intent.references, strict=True))
+    positions = [row.position for row in rows]
+    for is_so, otherwise in (
+        (positions == list(range(len(intent.recipients))), f"it has the positions {positions}"),
+        ([row.email for row in rows] == intent.recipients, "its recipients are others, or in another order"),
+        (
+            (batch.organization_id, batch.sandbox) == (intent.organization_id, intent.sandbox),
+            "it was issued for another organization or mode",
+        ),
+        ([(row.amount, row.reference) for row in rows] == meant, "its amounts or references are others"),
+        (not intent.atomic or len({row.debited for row in rows}) == 1, "it is atomic and was debited in part"),
+    ):
+        if not is_so:
+            return [otherwise]
     return _faults_of_answer(intent, batch, rows) if known is Known.ISSUED else []
 
 
 def _faults_of_answer(intent: Intent, batch: Row[Any], rows: Rows) -> list[str]:
-    """Hold what was answered 201 against what is stored: the very ids, flags and balances."""
-    told = [(row.id, row.debited, row.credited, row.user_id, row.balance) for row in intent.issued]
+    """Hold what was answered 201 against what is stored: the very ids, recipients, amounts, flags and balances."""
     # What was claimed since was held when it was issued, and answered so.
     there = [
-        (row.id, row.debited, row.credited and not row.claimed, None if row.claimed else row.user_id, row.balance)
+        IssuedRow(
+            **{name: getattr(row, name) for name in ("id", "email", "amount", "reference", "balance", "debited")},
+            credited=row.credited and not row.claimed,
+            user_id=None if row.claimed else row.user_id,
+        )
         for row in rows
     ]
-    if told != there or batch.id != intent.batch_id or batch.current_balance != intent.current_balance:
-        return [f"answered {told}, stored {there}"]
-    return []
+    total = sum(row.amount for row in rows if row.debited)
+    told = intent.batch_id, intent.current_balance, intent.total, intent.issued
+    stored = batch.id, batch.current_balance, total, there
+    return [] if told == stored else [f"answered {told}, stored {stored}"]
 
 
 _BATCHES = text("""

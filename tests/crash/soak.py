@@ -19,6 +19,7 @@ from tests.crash.run import Run
 
 # What the last fault, the last look at everything and the callers' last retries may take after `--minutes`.
 _ENDS_WITHIN_S = 180
+_RECOVERS_WITHIN_S = 30.0
 
 
 class OutOfTime(Exception):
@@ -38,10 +39,9 @@ def main() -> int:
         signal.signal(signal.SIGALRM, _out_of_time)
         signal.setitimer(signal.ITIMER_REAL, chosen.minutes * 60 + _ENDS_WITHIN_S)
     say(f"seed {chosen.seed}")
-    replay = f"python -m tests.crash.soak --seed {chosen.seed} --sends {chosen.sends} --faults {chosen.faults}"
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
         before = slices.of_seed(chosen.seed) if chosen.slice else []
-        run = Run(Path(chosen.keep or folder), chosen.seed, part=len(before))
+        run = Run(Path(chosen.keep or folder), chosen.seed, part=len(before), recovers_within_s=_RECOVERS_WITHIN_S)
         began = time.monotonic()
         try:
             run.start()
@@ -55,19 +55,15 @@ def main() -> int:
             signal.setitimer(signal.ITIMER_REAL, 0)
             run.stop()
         figures = _figures(run, time.monotonic() - began)
+    one = slices.as_slice(figures)
     if chosen.slice:
-        slices.record(figures)
-    _print_summary(figures)
+        slices.record(one)
+    say(slices.tables([one]))
     say(json.dumps(figures, indent=2))
     if run.figures.violations:
-        say(f"replay: {replay}" + _options(chosen))
+        say(f"replay: python -m tests.crash.soak {' '.join(sys.argv[1:])} --seed {chosen.seed}")
         return 1
     return 0
-
-
-def _options(chosen: argparse.Namespace) -> str:
-    given = {"kinds": chosen.kinds or None, "undo": chosen.undo, "minutes": chosen.minutes}
-    return "".join(f" --{name} {value}" for name, value in given.items() if value is not None)
 
 
 def _arguments() -> argparse.Namespace:
@@ -141,32 +137,6 @@ def _figures(run: Run, lasted_s: float) -> dict[str, Any]:
         "deadlocks": run.figures.deadlocks,
         "violations": run.figures.violations,
     }
-
-
-def _print_summary(figures: dict[str, Any]) -> None:
-    """Print what goes into docs/reliability.md as it stands there."""
-    answers = figures["answers"]
-    rows = {
-        "lasted": f"{figures['seconds'] / 60:.0f} min",
-        "faults injected": f"{figures['faults']:,}",
-        "sends acknowledged (201)": f"{figures['sends_acknowledged']:,}",
-        "answered 202 / 503 meanwhile": f"{answers.get('202', 0):,} / {answers.get('503', 0):,}",
-        "taken back / returned / cancelled": (
-            f"{figures['reversals_acknowledged']:,} / {figures['returned']:,} / {figures['cancelled']:,}"
-        ),
-        "events delivered, of them again": (f"{figures['events_delivered']:,}, {figures['events_delivered_again']:,}"),
-        "retries, of them of unknown outcome": f"{figures['retries']:,}, {figures['unknown_outcomes']:,}",
-        "longest recovery after a fault": f"{figures['recovery_s_max']} s",
-        "deadlocks": figures["deadlocks"],
-        "**violations**": f"**{len(figures['violations'])}**",
-    }
-    say(f"\n| | seed {figures['seed']} |\n|---|---|")
-    for name, value in rows.items():
-        say(f"| {name} | {value} |")
-    say("\n| fault | times | longest recovery, s |\n|---|---|---|")
-    for kind, times in figures["faults_by_kind"].items():
-        say(f"| {kind.replace('_', ' ')} | {times} | {figures['recovery_s_max_by_kind'].get(kind, 0.0)} |")
-    say("")
 
 
 def say(line: str) -> None:

@@ -1,12 +1,11 @@
 """Taking back and calling off: a caller learns what became of it, as of its sends."""
 
-import time
 from dataclasses import dataclass, field
 
 from tests.crash.calls import Answer, Cut, Unsent, call
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import Party
-from tests.crash.sending import GIVES_UP_AFTER_S, RETRIES_AFTER_S, Sender
+from tests.crash.sending import Sender
 
 
 @dataclass(kw_only=True, eq=False)
@@ -42,17 +41,11 @@ class Undoer:
     def reverse(self, party: Party, undo: Undo) -> None:
         """Take points back; with an idempotency key, again until it is known what became of it."""
         self._intents.add_undo(undo)
-        deadline = time.monotonic() + GIVES_UP_AFTER_S
-        while not self._attempt(party, undo) and undo.key is not None:
-            if time.monotonic() > deadline:
-                self._intents.violation(f"reversal {undo.reason} was {undo.known.value} after {GIVES_UP_AFTER_S} s")
-                return
-            if self._sender.giving_up.wait(RETRIES_AFTER_S):
-                return
+        self._sender.until_known(f"reversal {undo.reason}", undo, lambda: self._attempt(party, undo))
 
     def cancel(self, party: Party, intent: Intent) -> None:
         """Call off an accepted batch: it is cancelled, or issued and stays so."""
-        answer = self._post(party, intent.sandbox, f"/v1/batches/{intent.batch_id}/cancel", {}, None)
+        answer = self._sender.ask(party, intent.sandbox, "POST", f"/v1/batches/{intent.batch_id}/cancel", {})
         if answer is not None and answer.status == 200:
             intent.known = Known.CANCELLED
             self._intents.count("cancelled")
@@ -61,8 +54,9 @@ class Undoer:
 
     def move(self, party: Party, intent: Intent, send_at: str) -> None:
         """Move a scheduled batch to another time, while it is scheduled."""
-        path = f"/v1/batches/{intent.batch_id}"
-        answer = self._post(party, intent.sandbox, path, {"send_at": send_at}, None, method="PATCH")
+        answer = self._sender.ask(
+            party, intent.sandbox, "PATCH", f"/v1/batches/{intent.batch_id}", {"send_at": send_at}
+        )
         if answer is not None and answer.status not in (200, 409, 503, *self._intents.of_a_clock_set):
             self._intents.violation(f"the move of {intent.label} was answered {answer.status}")
         self._intents.count("moved")
@@ -70,8 +64,16 @@ class Undoer:
     def _attempt(self, party: Party, undo: Undo) -> bool:
         if undo.known is Known.NOT_SENT:
             undo.known = Known.NOTHING
-        answer = self._post(party, undo.of.sandbox, "/v1/points/reverse", undo.body(), undo)
-        if answer is None:
+        headers = {} if undo.key is None else {"Idempotency-Key": undo.key}
+        key = party.key(sandbox=undo.of.sandbox)
+        try:
+            answer = call(self._sender.port, "POST", "/v1/points/reverse", key=key, body=undo.body(), headers=headers)
+        except Unsent:
+            if undo.known is Known.NOTHING and not undo.was_unknown:
+                undo.known = Known.NOT_SENT
+            return False
+        except Cut:
+            undo.was_unknown = True
             return False
         if answer.status == 201:
             self._take(undo, answer)
@@ -95,19 +97,3 @@ class Undoer:
             self._intents.violation(f"reversal {undo.reason} was answered with other transactions, or in another order")
         if data["amount"] != sum(points for _, points, _ in undo.taken):
             self._intents.violation(f"reversal {undo.reason} was answered with a sum that is not that of its parts")
-
-    def _post(
-        self, party: Party, sandbox: bool, path: str, body: object, undo: Undo | None, *, method: str = "POST"
-    ) -> Answer | None:
-        """Make one call; None if it was not answered."""
-        key = party.development if sandbox else party.live
-        headers = {"Idempotency-Key": undo.key} if undo is not None and undo.key is not None else {}
-        try:
-            return call(self._sender.port, method, path, key=key, body=body, headers=headers)
-        except Unsent:
-            if undo is not None and undo.known is Known.NOTHING and not undo.was_unknown:
-                undo.known = Known.NOT_SENT
-        except Cut:
-            if undo is not None:
-                undo.was_unknown = True
-        return None

@@ -4,7 +4,6 @@ import configparser
 import os
 import pwd
 import shutil
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +13,8 @@ import pytest
 
 from app.local import ports
 from tests.conftest import Servers
-from tests.deadline import comes_true
+from tests.operations.beside import beside
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S
-from tests.service.parts import Part
 from tests.unit.deployment.files import ROOT
 
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -54,15 +51,8 @@ def pooler(servers: Servers, folder: Path, *, sets_sessions: bool = True) -> Ite
     with (folder / "pgbouncer.ini").open("w") as file:
         configuration.write(file)
     command = [*_not_as_root(), _PROGRAM, str(folder / "pgbouncer.ini")]
-    part = Part("pgbouncer", command, os.environ, folder / "pgbouncer.log")
-    part.start()
-    try:
-        assert comes_true(lambda: not ports.is_free(port), within_s=STARTED_IN_S), (
-            folder / "pgbouncer.log"
-        ).read_text()
+    with beside(command, folder, port):
         yield urlunsplit(server._replace(netloc=f"{server.username}:{server.password}@{ports.HOST}:{port}"))
-    finally:
-        part.hold_down(signal.SIGKILL)
 
 
 def _not_as_root() -> list[str]:

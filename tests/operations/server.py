@@ -6,8 +6,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from app.local import ports
@@ -17,6 +19,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.postgresql_data import binary
 from tests.conftest import forget_everything
 from tests.deadline import comes_true
+from tests.service.template import copy_to
 
 _PATIENCE_S = 60
 
@@ -29,6 +32,12 @@ class Server:
         self.data = DataDir(folder)
         self.postgresql = PostgreSQL(self.data)
         self.cluster = folder / "postgresql"
+
+    @classmethod
+    def migrated(cls, folder: Path) -> Self:
+        """Make one that has the service's tables."""
+        copy_to(folder)
+        return cls(folder)
 
     def port(self) -> int:
         found = urlsplit(self.postgresql.url()).port
@@ -60,17 +69,24 @@ class Server:
         done = subprocess.run(command, env=os.environ | connection, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
+    def superuser(self, **named: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """Connect to the service's database as who may see and end every session."""
+        named |= {"user": "postgres", "password": self.data.password("postgresql_superuser")}
+        return psycopg.connect(self.postgresql.url(), autocommit=True, connect_timeout=3, **named)
+
     def ask(self, question: str) -> str:
         """Return the one value that answers a question, as the superuser."""
-        with self.postgresql._connect_as_superuser() as connection:
+        with self.superuser() as connection:
             row = connection.execute(question.encode()).fetchone()
             assert row is not None
             return str(row[0])
 
-    def tell(self, statement: str) -> None:
-        """Run a statement that answers nothing, as the superuser."""
-        with self.postgresql._connect_as_superuser() as connection:
-            connection.execute(statement.encode())
+    def set_now(self, **settings: str) -> None:
+        """Change settings of a server that runs."""
+        with self.superuser() as connection:
+            for name, value in settings.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
 
     def archive_log(self) -> None:
         """End the log's present segment, and wait until all is archived."""
@@ -108,6 +124,11 @@ class Server:
         finally:
             forget_everything()
             self.postgresql.stop()
+
+
+class Pair(NamedTuple):
+    primary: Server
+    standby: Server
 
 
 def standby_of(primary: Server, folder: Path, name: str = "standby") -> Server:

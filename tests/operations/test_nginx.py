@@ -1,10 +1,10 @@
 """nginx in front of web, with the configuration that an operator is given: TLS, and requests that are read whole."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -15,11 +15,9 @@ import httpx
 import pytest
 
 from app.local import ports
-from tests.deadline import comes_true
+from tests.operations.beside import beside
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S
 from tests.service.inside import Service
-from tests.service.parts import Part
 from tests.unit.deployment.files import ROOT
 
 _PATH = f"{os.environ['PATH']}:/usr/sbin"
@@ -64,47 +62,31 @@ def _nginx(folder: Path, *, web_port: int) -> Iterator[int]:
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(_AROUND.format(folder=folder, user=user))
     command = [_NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "nginx.log")]
-    part = Part("nginx", [*command, "-g", "daemon off;"], os.environ, folder / "output")
-    part.start()
-    try:
-        assert comes_true(lambda: not ports.is_free(port), within_s=STARTED_IN_S), (folder / "output").read_text()
+    with beside([*command, "-g", "daemon off;"], folder, port):
         yield port
-    finally:
-        part.hold_down(signal.SIGTERM)
 
 
-@contextlib.contextmanager
-def _connection(folder: Path, port: int) -> Iterator[ssl.SSLSocket]:
-    context = ssl.create_default_context(cafile=folder / "fullchain.pem")
-    plain = socket.create_connection((ports.HOST, port), timeout=60)
-    with context.wrap_socket(plain, server_hostname=_NAME) as encrypted:
-        yield encrypted
-
-
+@pytest.mark.long
 def test_a_call_through_nginx_is_encrypted_and_answered_as_web_answers_it(tmp_path: Path, service: Service) -> None:
     key = service.organization(1_000_000).live
     with _nginx(tmp_path, web_port=service.port) as port:
         context = ssl.create_default_context(cafile=tmp_path / "fullchain.pem")
-        headers = {"Authorization": f"Bearer {key}", "Host": _NAME}
-        reached = {"sni_hostname": _NAME}
-        with httpx.Client(
-            base_url=f"https://{ports.HOST}:{port}", verify=context, headers=headers, timeout=60
-        ) as caller:
+        headers = {"Authorization": f"Bearer {key}", "Host": _NAME, "Content-Type": "application/json"}
+        url, reached = f"https://{ports.HOST}:{port}", {"sni_hostname": _NAME}
+        with httpx.Client(base_url=url, verify=context, headers=headers, timeout=60) as caller:
 
-            def post(path: str, **request: object) -> httpx.Response:
-                return caller.post(path, extensions=reached, **request)  # type: ignore[arg-type]
+            def send(body: bytes) -> httpx.Response:
+                return caller.post("/v1/points/send", content=body, extensions=reached)
 
             recipients = [f"{number}@example.com" for number in range(10_000)]
-            sent = post("/v1/points/send", json={"recipients": recipients, "amount": 1})
+            sent = send(json.dumps({"recipients": recipients, "amount": 1}).encode())
             assert sent.status_code == 201, sent.text
             assert [one["email"] for one in sent.json()["data"]["transactions"]] == recipients
-            bad = post("/v1/points/send", json={"amount": 1})
-            assert bad.status_code == 400
-            assert bad.headers["Via"] == "1.1 points"
-            assert bad.headers["Transfer-Encoding"] == "chunked"
-            large = post("/v1/points/send", content=b" " * _TOO_LARGE, headers={"Content-Type": "application/json"})
-            assert large.status_code == 413
-            assert large.json()["success"] is False
+            bad = send(b"{}")
+            told = bad.headers["Via"], bad.headers["Transfer-Encoding"]
+            assert (bad.status_code, *told) == (400, "1.1 points", "chunked")
+            large = send(b" " * _TOO_LARGE)
+            assert (large.status_code, large.json()["success"]) == (413, False)
             assert caller.get("/metrics", extensions=reached).status_code == 404
 
 
@@ -113,7 +95,10 @@ def test_web_hears_nothing_of_a_request_until_nginx_has_all_of_it(tmp_path: Path
     head = f"POST /v1/points/send HTTP/1.1\r\nHost: {_NAME}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with socket.create_server((ports.HOST, 0)) as web, _nginx(tmp_path, web_port=web.getsockname()[1]) as port:
         web.settimeout(60)
-        with _connection(tmp_path, port) as slow, _connection(tmp_path, port) as quick:
+        context = ssl.create_default_context(cafile=tmp_path / "fullchain.pem")
+        plain = [socket.create_connection((ports.HOST, port), timeout=60) for _ in range(2)]
+        slow, quick = (context.wrap_socket(one, server_hostname=_NAME) for one in plain)
+        with slow, quick:
             slow.sendall(head + body[:-1])
             quick.sendall(f"GET /healthz HTTP/1.1\r\nHost: {_NAME}\r\n\r\n".encode())
             first, _ = web.accept()

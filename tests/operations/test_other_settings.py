@@ -55,6 +55,7 @@ def contrary(database: None) -> Iterator[None]:
     books.execute("ALTER ROLE points IN DATABASE points RESET ALL")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("contrary")
 def test_the_service_works_directly_and_behind_a_pooler_that_sets_it_all(servers: Servers, tmp_path: Path) -> None:
     with deployment(tmp_path / "direct") as parts:
@@ -69,6 +70,7 @@ def test_the_service_works_directly_and_behind_a_pooler_that_sets_it_all(servers
     assert {row.name.lower(): row.setting for row in shown} == session_settings()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("contrary")
 def test_behind_a_pooler_that_sets_nothing_one_sentence_after_the_other_mends_it(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -128,9 +130,8 @@ def _works(parts: Deployment) -> None:
     parts.worker("worker1")
     port = free_port()
     parts.web(port)
-    organization_id = parts.points("organizations", "create", "Acme", "--balance", "100")["id"]
-    key = parts.points("keys", "create", str(organization_id))["key"]
-    bearer = {"Authorization": f"Bearer {key}"}
+    organization_id = books.make_organization(100)
+    bearer = {"Authorization": f"Bearer {books.make_live_key(organization_id)}"}
     with httpx.Client(base_url=f"http://{ports.HOST}:{port}/v1", headers=bearer, timeout=60) as client:
         items = [{"email": "ada@example.com", "amount": 2, "label": r"=1\1"}, {"email": "bob@example.com", "amount": 3}]
         once = {"Idempotency-Key": "once"}
@@ -155,7 +156,6 @@ def _works(parts: Deployment) -> None:
     export = [POINTS, "export", "transactions", str(organization_id)]
     lines = subprocess.run(export, env=parts.environment, capture_output=True, check=True).stdout.decode().splitlines()
     assert lines[1].split(",")[2:6] == [first["created_at"], "ada@example.com", "", r"'=1\1"]
-    assert parts.points("statement", str(organization_id))["total"]["closing_balance"] == 100
     assert parts.points("audit")["balanced"] is True
 
 

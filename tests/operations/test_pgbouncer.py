@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 import migrations
 from app.errors import Refused
-from app.postgres.connections import engine, new_engine, session_settings
+from app.postgres.connections import engine, session_settings
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.conftest import Servers
@@ -30,6 +30,7 @@ def _server_connections() -> int:
         return int(connection.execute(count).scalar_one())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("broker", "database")
 def test_sends_go_through_the_pooler_and_share_its_few_connections(servers: Servers, tmp_path: Path) -> None:
     with (
@@ -44,27 +45,8 @@ def test_sends_go_through_the_pooler_and_share_its_few_connections(servers: Serv
         with load(port) as callers:
             callers.goes_on(calls=200)
             assert _server_connections() <= SERVER_CONNECTIONS + 1
-            # What leans on a session most: an import by COPY, and an audit of one snapshot.
-            people = tmp_path / "people.csv"
-            people.write_text("email,first_name,last_name\n0.0@example.com,Ada,Lovelace\n")
-            parts.points("users", "import", str(people))
-            assert parts.points("audit")["balanced"] is True
-        assert parts.points("users", "show", "0.0@example.com")["balance"] == 1
     assert parts.deaths() == {}
     issued_exactly(callers)
-
-
-@pytest.mark.usefixtures("database")
-def test_a_connection_of_the_pooler_begins_with_what_the_service_asks_for(servers: Servers, tmp_path: Path) -> None:
-    with pooler(servers, tmp_path) as url:
-        pooled = new_engine(url, pool_size=1, pooler=True)
-        try:
-            with pooled.begin() as connection:
-                query = text("SELECT name, setting FROM pg_settings WHERE lower(name) = ANY(:names)")
-                shown = connection.execute(query, {"names": list(session_settings())}).all()
-        finally:
-            pooled.dispose()
-    assert {row.name.lower(): row.setting for row in shown} == session_settings()
 
 
 @pytest.mark.usefixtures("database")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.operations.balancer import balancer
+from tests.crash.proxy import Proxy
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
 from tests.service.deployment import deployment
@@ -12,21 +12,21 @@ from tests.service.deployment import deployment
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
 
-def test_every_process_is_replaced_under_load_and_no_call_fails(tmp_path: Path) -> None:
-    with deployment(tmp_path) as parts, balancer() as front:
-        workers = {name: parts.worker(name) for name in ("worker1", "worker2")}
-        web = {port: parts.web(port) for port in (free_port(), free_port())}
-        front.targets = list(web)
-        with load(front.port) as callers:
-            for name, worker in workers.items():
-                parts.stop_gracefully(worker)
-                parts.worker(name)
-                callers.goes_on()
-            for port, process in web.items():
-                front.targets = [other for other in web if other != port]
-                parts.stop_gracefully(process)
-                parts.web(port)
-                front.targets = list(web)
-                callers.goes_on()
+def test_a_worker_and_a_web_process_are_replaced_under_load_and_no_call_fails(tmp_path: Path) -> None:
+    there, leaving, coming = free_port(), free_port(), free_port()
+    with deployment(tmp_path) as parts, Proxy(free_port(), there, leaving) as balancer:
+        for name in ("stays", "replaced"):
+            parts.worker(name)
+        parts.web(there)
+        web = parts.web(leaving)
+        with load(balancer.port) as callers:
+            parts.stop_gracefully(parts.part("replaced"))
+            parts.worker("replaced")
+            callers.goes_on()
+            balancer.tell("targets", there)
+            parts.stop_gracefully(web)
+            parts.web(coming)
+            balancer.tell("targets", there, coming)
+            callers.goes_on()
         assert parts.deaths() == {}
         issued_exactly(callers)

@@ -1,10 +1,8 @@
 """Redis behind three Sentinels: its master dies while calls come in, another takes over, and no call fails."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,8 @@ from app.local import ports
 from app.local.valkey import _binary as valkey_program
 from app.messaging import process_redis
 from tests.conftest import forget_everything
-from tests.deadline import comes_true
+from tests.deadline import until
+from tests.operations.beside import beside
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
 from tests.service.deployment import STARTED_IN_S, deployment
@@ -47,16 +46,9 @@ loglevel warning
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Watched:
-    """Two servers, by their ports, of which the first is the master; and the Sentinels' address."""
-
-    url: str
-    servers: dict[int, Part]
-
-
 @pytest.fixture
-def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, Part]]:
+    """Run two servers that three Sentinels watch, and give them by their ports, the master first."""
     with ExitStack() as stack:
         first, second = free_port(), free_port()
         servers = {
@@ -68,10 +60,10 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
             stack.enter_context(_valkey(tmp_path, port, _SENTINEL, "--sentinel", master=first))
         hosts = ",".join(f"{ports.HOST}:{port}" for port in sentinels)
         url = f"sentinel://:hush@{hosts}/0?master=points&sentinel_password=quiet"
-        assert comes_true(lambda: all(_knows_the_others(port) for port in sentinels), within_s=STARTED_IN_S)
+        until(lambda: all(_knows_the_others(port) for port in sentinels), within_s=STARTED_IN_S)
         monkeypatch.setenv("REDIS_URL", url)
         forget_everything()
-        yield Watched(url=url, servers=servers)
+        yield servers
 
 
 @contextmanager
@@ -83,13 +75,8 @@ def _valkey(folder: Path, port: int, form: str, *options: str, master: int = 0) 
     configuration.write_text(
         form.format(host=ports.HOST, port=port, folder=own, master=master, down_after_ms=_DOWN_AFTER_MS)
     )
-    program = str(valkey_program())
-    part = Part(f"valkey{port}", [program, str(configuration), *options], os.environ, own / "valkey.log")
-    part.start()
-    try:
+    with beside([str(valkey_program()), str(configuration), *options], own, port) as part:
         yield part
-    finally:
-        part.hold_down(signal.SIGKILL)
 
 
 def _knows_the_others(port: int) -> bool:
@@ -110,9 +97,12 @@ def _master() -> int:
         return 0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("database")
-def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: Watched, tmp_path: Path) -> None:
-    first, second = watched.servers
+def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(
+    watched: dict[int, Part], tmp_path: Path
+) -> None:
+    first, second = watched
     # Calls wait for as long as it takes: the machine may be slow, and nobody shall be answered 202 for it.
     with deployment(tmp_path, POINTS_WAIT_S="100", POINTS_RATE_LIMIT="10000/second") as parts:
         parts.worker("worker1")
@@ -121,10 +111,10 @@ def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: 
         parts.web(port)
         assert _master() == first
         with load(port) as callers:
-            watched.servers[first].hold_down(signal.SIGKILL)
-            assert comes_true(lambda: _master() == second, within_s=STARTED_IN_S, every_s=0.2)
+            watched[first].hold_down(signal.SIGKILL)
+            until(lambda: _master() == second, within_s=STARTED_IN_S)
             # A worker that gives messages back while it loses its master may end (Kombu finds no client any more),
             # and is started again, as every worker is that dies.
             callers.goes_on(calls=50)
-        assert comes_true(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
+        until(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
     issued_exactly(callers)

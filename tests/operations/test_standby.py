@@ -1,25 +1,21 @@
 """A real standby that follows by streaming replication: it answers the long reads, nobody sees less, and none fails."""
 
-import json
 import signal
 from collections.abc import Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Connection, Engine, event, text
 
 from app.cli.audit import audit
-from app.cli.status import status
 from app.exports import sources
 from app.exports.columns import CSV, TRANSACTIONS
 from app.exports.export import begin
-from app.metrics.page import Page
 from app.pages.filters import Filters
 from app.postgres import standby as reads
 from app.postgres.connections import psycopg_connection
@@ -28,32 +24,12 @@ from app.postgres.standby import long_read
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
-from tests.operations.server import Server, standby_of
-from tests.service.template import copy_to
+from tests.operations.server import Pair, Server, standby_of
+from tests.operations.shown import figures, status
 
-pytestmark = pytest.mark.usefixtures("broker")
+pytestmark = [pytest.mark.usefixtures("broker"), pytest.mark.long]
 
 Events = list[MutableMapping[str, Any]]
-
-
-class Pair(NamedTuple):
-    primary: Server
-    standby: Server
-
-
-@pytest.fixture
-def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
-    """Run a primary and a standby of it, and let this process be a service that knows both."""
-    copy_to(tmp_path / "primary")
-    primary = Server(tmp_path / "primary")
-    primary.set(autovacuum="off")  # What it removes, the standby may break a read off for.
-    with primary.running(monkeypatch):
-        standby = standby_of(primary, tmp_path)
-        with standby.running(monkeypatch):
-            monkeypatch.setenv("DATABASE_URL", primary.postgresql.url())
-            monkeypatch.setenv("DATABASE_READ_URL", standby.postgresql.url())
-            forget_everything()
-            yield Pair(primary, standby)
 
 
 @pytest.fixture
@@ -91,7 +67,7 @@ class Reader:
 
 
 def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
-    pair: Pair, asked: list[tuple[int, str]], events: Events, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    pair: Pair, asked: list[tuple[int, str]], events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, balance = Reader(asked), 100
     primary, standby = pair.primary.port(), pair.standby.port()
@@ -100,7 +76,7 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
         books.refill_now(reader.organization_id, 1)
         balance += 1
         assert (reader.closing_balance(), reader.answered_by()) == (balance, {standby})
-    assert (_status(tmp_path)["standby"]["fault"], _figures()["points_standby_up"]) == (None, 1)
+    assert (status()["standby"]["fault"], figures()["points_standby_up"]) == (None, 1)
     asked.clear()
     for _ in range(3):
         books.issue_now(reader.organization_id, ["ada@example.com", "bob@example.com"], 1)
@@ -114,7 +90,7 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
     balance += 1
     assert (reader.closing_balance(), reader.answered_by()) == (balance, {primary})
     assert "bytes behind" in _why_left_alone(events)
-    assert _figures()["points_standby_lag_bytes"] > 0
+    assert figures()["points_standby_lag_bytes"] > 0
     pair.standby.ask("SELECT pg_wal_replay_resume()")
     _ask_it_again(monkeypatch)
     assert (reader.closing_balance(), reader.answered_by()) == (balance, {standby})
@@ -138,8 +114,8 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
     assert b"".join([*pieces, *export]) == whole
     assert reader.answered_by("looked_at") == {standby, primary}
     assert (reader.closing_balance(), reader.answered_by()) == (balance, {primary})
-    assert (_status(tmp_path)["standby"]["fault"], _figures()["points_standby_up"]) == ("it does not answer", 0)
-    assert "points_standby_lag_bytes" not in _figures()
+    assert (status()["standby"]["fault"], figures()["points_standby_up"]) == ("it does not answer", 0)
+    assert "points_standby_lag_bytes" not in figures()
 
     pair.standby.postgresql.start_detached()
     pair.standby.postgresql.wait_until_ready()
@@ -149,7 +125,7 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
     books.refill_now(reader.organization_id, 1)
     balance += 1
     assert (reader.closing_balance(), reader.answered_by()) == (balance, {primary})
-    [fault] = [fault for fault in _status(tmp_path)["down"] if "standby" in fault]
+    [fault] = [fault for fault in status()["down"] if "standby" in fault]
     assert fault.startswith("The standby: it is none any more, and takes writes of its own. Reads ask the primary.")
 
 
@@ -179,8 +155,7 @@ def test_a_read_that_the_standby_breaks_off_is_begun_anew_on_the_primary(
 ) -> None:
     monkeypatch.setattr(reads, "_PATIENCE_S", 60)
     organization_id = books.make_organization(100)
-    pair.standby.tell("ALTER SYSTEM SET max_standby_streaming_delay = 0")
-    pair.standby.ask("SELECT pg_reload_conf()")
+    pair.standby.set_now(max_standby_streaming_delay="0")
     asked = []
 
     def clean_up() -> None:
@@ -238,15 +213,3 @@ def _kill(server: Server) -> None:
 
 def _why_left_alone(events: Events) -> str:
     return str([event for event in events if event["event"] == "standby_left_alone"][-1]["reason"])
-
-
-def _status(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        CliRunner().invoke(status, ["--json", "--data-dir", str(folder / "none")]).stdout
-    )
-    return found
-
-
-def _figures() -> dict[str, float]:
-    families = text_string_to_metric_families(Page().text().decode())
-    return {sample.name: sample.value for family in families for sample in family.samples}

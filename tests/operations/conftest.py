@@ -1,0 +1,25 @@
+"""Two PostgreSQLs, one the standby of the other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import forget_everything
+from tests.operations.server import Pair, Server, standby_of
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    """Run a primary and a standby of it, and let this process be a service that knows both."""
+    primary = Server.migrated(tmp_path / "primary")
+    primary.set(
+        autovacuum="off", max_prepared_transactions="1"
+    )  # What is vacuumed may break off a read of the standby.
+    with primary.running(monkeypatch):
+        standby = standby_of(primary, tmp_path)
+        with standby.running(monkeypatch):
+            monkeypatch.setenv("DATABASE_URL", primary.postgresql.url())
+            monkeypatch.setenv("DATABASE_READ_URL", standby.postgresql.url())
+            forget_everything()
+            yield Pair(primary, standby)
