@@ -12,6 +12,7 @@ from inspect import cleandoc
 from types import NoneType
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
+import orjson
 from pydantic import BaseModel, Field, WithJsonSchema, create_model
 from pydantic.fields import FieldInfo
 from sqlalchemy import Connection, text
@@ -21,6 +22,7 @@ from app.fields.field import Changes, Table
 from app.fields.field import Field as Written
 from app.postgres.database import row_with_id
 from app.scope import Scope
+from app.settings import INT64_MAX
 from app.values.timestamps import timestamp
 
 R = TypeVar("R", bound=tuple[Any, ...])
@@ -49,6 +51,21 @@ def says_one_of(words: Sequence[str], description: str, *example: Any) -> Any:
 Cursor = Annotated[str | None, says("The `cursor` of the next page; null at the end of the list.", None)]
 
 
+def exact_sum(points: int) -> int | orjson.Fragment:
+    """Return a sum over many organizations or days as JSON has it: it may have more than 64 bits."""
+    return points if abs(points) <= INT64_MAX else orjson.Fragment(str(points))
+
+
+def page_of(model: type[BaseModel], called: str, plural: str, rows: str = "") -> type[BaseModel]:
+    """Return the model of a page of a list, newest first; `rows` is what callers read of them, if not the plural."""
+    rows = rows or plural
+    fields: dict[str, Any] = {
+        plural: (list[model], says(f"The {rows} of this page.")),  # type: ignore[valid-type]
+        "next_cursor": (Cursor, ...),
+    }
+    return create_model(f"{called.capitalize()}List", __doc__=f"A page of {rows}, newest first.", **fields)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
     """What pydantic has no word for.
@@ -59,6 +76,7 @@ class Shown:
         written: how a body sets the field.
         null: what null means in a body that changes it; if empty, the field cannot be null.
         heading: in tables for people; if empty, it is in none.
+        is_sum: it may have more than 64 bits.
     """
 
     name: str = ""
@@ -66,6 +84,23 @@ class Shown:
     written: Written[Any] | None = None
     null: str = ""
     heading: str = ""
+    is_sum: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An object within an answer, whose fields are named `part.field`.
+
+    Args:
+        schema, about: the name and the description of its own schema.
+        says: what is said of the field; if empty, the same.
+        null_without: the attribute that is None if the object is null; if empty, it is never null.
+    """
+
+    schema: str
+    about: str
+    says: str = ""
+    null_without: str = ""
 
 
 class SQL(str):
@@ -105,11 +140,12 @@ class _Said:
     def name(self) -> str:
         return self.shown.name or self.attribute
 
-    @property
-    def rendered(self) -> str:
-        """The expression of its JSON value, given `row`."""
+    def value(self, *, is_json: bool) -> str:
+        """The expression of its value, given `row`: as JSON has it, or with moments and sums as Python has them."""
         value = f"row.{self.attribute}"
-        if not self._is_moment:
+        if is_json and self.shown.is_sum:
+            return f"exact_sum({value})"
+        if not is_json or not self._is_moment:
             return value
         return f"None if {value} is None else timestamp({value})" if self._may_be_null else f"timestamp({value})"
 
@@ -134,8 +170,11 @@ class Noun(Generic[R]):
 
     Args:
         called, plural: in paths, sentences and answers; `plural` names the table too, unless `table` does.
+        schema: the name of its schema, if it is not the row's.
         about_new, about_changed: the bodies that make and change one.
-        parts: of each object within an answer (`event` of `event.id`): the name of its schema, and its description.
+        parts: the objects within an answer, as `event` of `event.id`.
+
+    `payload` makes JSON of a row, `document` the same with moments and sums as Python has them; `model` describes both.
     """
 
     def __init__(
@@ -145,20 +184,26 @@ class Noun(Generic[R]):
         plural: str,
         *,
         table: str = "",
+        schema: str = "",
         about_new: str = "",
         about_changed: str = "",
-        parts: Mapping[str, tuple[str, str]] | None = None,
+        parts: Mapping[str, Part] | None = None,
     ) -> None:
         self.row, self.called, self.plural, self._table = row, called, plural, table or plural
-        self._fields = _fields_of(row)
+        fields, parts = _fields_of(row), parts or {}
         self.columns = ", ".join(row._fields)  # type: ignore[attr-defined]
-        self.payload: Callable[[R], dict[str, Any]] = _compiled(self._fields)
-        self.model = _model(row, self._fields, parts or {})
-        written = [(said.shown.written, said.shown.null) for said in self._fields]
+        self.payload: Callable[[R], dict[str, Any]] = _compiled(fields, parts, is_json=True)
+        self.document: Callable[[R], dict[str, Any]] = _compiled(fields, parts, is_json=False)
+        self.model = _model(schema or row.__name__, row.__doc__, fields, parts)
+        written = [(said.shown.written, said.shown.null) for said in fields]
         self.new = Table(f"New{row.__name__}", about_new, *(field for field, _ in written if field is not None))
         null = {field.name: meaning for field, meaning in written if field is not None and meaning}
         self.changed = Changes(f"Changed{row.__name__}", about_changed, self.new, null)
         self.actions: dict[str, Action] = {}
+
+    def page(self, rows: str = "") -> type[BaseModel]:
+        """Return the model of a page, as `page_of` does."""
+        return page_of(self.model, self.called, self.plural, rows)
 
     # Statements.
 
@@ -257,9 +302,7 @@ def _fields_of(row: type[Any]) -> list[_Said]:
     placed = {said.shown.before: said for said in computed if said is not None}
     fields: list[_Said] = []
     for name, hint in get_type_hints(row, include_extras=True).items():
-        said = _said(name, hint)
-        if said is not None:
-            fields += [placed[name], said] if name in placed else [said]
+        fields += [said for said in (placed.get(name), _said(name, hint)) if said is not None]
     return fields
 
 
@@ -277,7 +320,7 @@ def _said(name: str, hint: Any) -> _Said | None:
     return _Said(name, Annotated[(kind, *of_kind)] if of_kind else kind, described, shown)
 
 
-def _model(row: type[Any], fields: Sequence[_Said], parts: Mapping[str, tuple[str, str]]) -> type[BaseModel]:
+def _model(schema: str, about: str | None, fields: Sequence[_Said], parts: Mapping[str, Part]) -> type[BaseModel]:
     """Return the model that describes a payload."""
     own: dict[str, Any] = {}
     within: dict[str, dict[str, Any]] = {}
@@ -288,27 +331,33 @@ def _model(row: type[Any], fields: Sequence[_Said], parts: Mapping[str, tuple[st
             within.setdefault(part, {})[name] = said.described
         else:
             own[part] = said.described
-    for part, inner in within.items():
-        schema, about = parts[part]
-        own[part] = (create_model(schema, __doc__=about, **inner), says(about))
-    return create_model(row.__name__, __doc__=row.__doc__, **own)
+    for name, inner in within.items():
+        part = parts[name]
+        model = create_model(part.schema, __doc__=part.about, **inner)
+        own[name] = (model | None if part.null_without else model, says(part.says or part.about))
+    return create_model(schema, __doc__=about, **own)
 
 
-def _compiled(fields: Sequence[_Said]) -> Callable[[Any], dict[str, Any]]:
+def _compiled(
+    fields: Sequence[_Said], parts: Mapping[str, Part], *, is_json: bool
+) -> Callable[[Any], dict[str, Any]]:
     """Return the function that makes a payload, compiled from its source: as fast as one written by hand."""
-    tree: dict[str, Any] = {}
+    tree: dict[str, str | dict[str, str]] = {}
     for said in fields:
-        *path, last = said.name.split(".")
-        node = tree
-        for part in path:
-            node = node.setdefault(part, {})
-        node[last] = said.rendered
+        part, dot, name = said.name.partition(".")
+        node: dict[str, Any] = tree.setdefault(part, {}) if dot else tree  # type: ignore[assignment]
+        node[name if dot else part] = said.value(is_json=is_json)
 
-    def source(node: Mapping[str, Any]) -> str:
-        held = (f"{name!r}: {source(value) if isinstance(value, dict) else value}" for name, value in node.items())
-        return f"{{{', '.join(held)}}}"
+    def source(node: Mapping[str, str | dict[str, str]]) -> str:
+        return f"{{{', '.join(f'{name!r}: {of_field(name, value)}' for name, value in node.items())}}}"
 
-    made: dict[str, Any] = {}
-    exec(f"def payload(row): return {source(tree)}", {"timestamp": timestamp}, made)  # noqa: S102  # nosec B102  # Our own words.
-    payload: Callable[[Any], dict[str, Any]] = made["payload"]
+    def of_field(name: str, value: str | dict[str, str]) -> str:
+        if isinstance(value, str):
+            return value
+        without = parts[name].null_without
+        return f"None if row.{without} is None else {source(value)}" if without else source(value)
+
+    names: dict[str, Any] = {"timestamp": timestamp, "exact_sum": exact_sum}
+    exec(f"def payload(row): return {source(tree)}", names)  # noqa: S102  # nosec B102  # Our own words.
+    payload: Callable[[Any], dict[str, Any]] = names["payload"]
     return payload

@@ -14,7 +14,7 @@ from app.events.read import page as page_of_events
 from app.fields.field import Field, FieldFault, Schema, kind
 from app.fields.kinds import Text
 from app.fields.names import KnownNames
-from app.noun import Id, Noun, Shown, says, says_one_of
+from app.noun import Id, Noun, Part, Shown, says, says_one_of
 from app.settings import Settings
 from app.webhooks.receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve
 
@@ -170,7 +170,7 @@ deliveries = Noun(
     "delivery",
     "deliveries",
     table="webhook_deliveries",
-    parts={"event": ("DeliveredEvent", "The event that was sent.")},
+    parts={"event": Part("DeliveredEvent", "The event that was sent.")},
 )
 
 # The most events that are read at a time, and that are looked at if few match.

@@ -12,7 +12,7 @@ from app.api.calls import Answer, call
 from app.api.listing import page_answer
 from app.api_keys import Caller
 from app.errors import NotFound
-from app.noun import Action, Cursor, Null, says
+from app.noun import Action, Null, says
 from app.pages import delivery_pages
 from app.postgres.database import transaction
 from app.values.key_bounds import WEBHOOKS
@@ -33,12 +33,6 @@ _WebhookList = create_model(
     __doc__="All webhooks, oldest first, on one page.",
     webhooks=(list[webhooks.model], says("The webhooks.")),  # type: ignore[name-defined]
     next_cursor=(Null, says("Always null: there is no other page.", None)),
-)
-_DeliveryList = create_model(
-    "DeliveryList",
-    __doc__="A page of attempts, newest first.",
-    deliveries=(list[deliveries.model], says("The attempts of this page.")),  # type: ignore[name-defined]
-    next_cursor=(Cursor, ...),
 )
 # What differs in the examples of the actions.
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
@@ -173,7 +167,7 @@ for _name, _action in webhooks.actions.items():
     has_query=True,
     answer=Answer(
         about="A page of the list.",
-        data=_DeliveryList,
+        data=deliveries.page("attempts"),
         examples={"deliveries": {}},
     ),
     refuses=[_NONE, "BadQuery"],
