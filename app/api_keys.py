@@ -123,7 +123,7 @@ def get_caller(connection: Connection, key_hash: bytes) -> Caller:
     return Caller(
         api_key_id=api_key_id,
         sandbox=sandbox,
-        organization=OrganizationInMode(**dict(zip(OrganizationInMode.__slots__, organization, strict=True))),
+        organization=OrganizationInMode._make(organization),
         bounds=Bounds(scopes, expires_at, batch_limit, daily_limit),
     )
 

@@ -338,9 +338,7 @@ def _model(schema: str, about: str | None, fields: Sequence[_Said], parts: Mappi
     return create_model(schema, __doc__=about, **own)
 
 
-def _compiled(
-    fields: Sequence[_Said], parts: Mapping[str, Part], *, is_json: bool
-) -> Callable[[Any], dict[str, Any]]:
+def _compiled(fields: Sequence[_Said], parts: Mapping[str, Part], *, is_json: bool) -> Callable[[Any], dict[str, Any]]:
     """Return the function that makes a payload, compiled from its source: as fast as one written by hand."""
     tree: dict[str, str | dict[str, str]] = {}
     for said in fields:

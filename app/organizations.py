@@ -1,40 +1,41 @@
 """Organizations: their flags, and their balance in each mode."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 from app.errors import MayNotIssue, OrganizationDisabled, OrganizationSuspended
 from app.events import log
+from app.noun import Id, Noun, Points, says, says_one_of
 from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
-from app.values.payloads import organization_payload
 from app.values.texts import checked_name
 
+_Id = Annotated[Id, says("The id of the organization.", 1)]
+_Name = Annotated[str, says("Its name.", "Acme")]
+_IsDisabled = Annotated[bool, says("True: it cannot issue until it is enabled.", False)]
+_IsSuspended = Annotated[bool, says("True: it cannot issue until it is resumed.", False)]
+_Balance = Annotated[Points, says("Its balance; in a transaction, the balance right after that transaction.", 1_000)]
+_LastRefill = Annotated[Points, says("The balance right after the last refill.", 1_000)]
+_Made = Annotated[datetime, says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-05T08:00:00.000000Z")]
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OrganizationInMode:
-    """An organization in one mode: `balance` and `last_refill` are the live or the sandbox ones.
 
-    `last_refill` is the balance right after the last refill, in points.
-    """
+class OrganizationInMode(NamedTuple):
+    """An organization, with the balance of the key's mode."""
 
-    id: int
-    name: str
-    is_disabled: bool
-    is_suspended: bool
-    balance: int
-    last_refill: int
-    created_at: datetime
+    id: _Id
+    name: _Name
+    is_disabled: _IsDisabled
+    is_suspended: _IsSuspended
+    balance: _Balance
+    last_refill: _LastRefill
+    created_at: _Made
 
-    def payload(self) -> dict[str, Any]:
-        """Return what callers see of it."""
-        return organization_payload(**asdict(self))
 
+in_mode = Noun(OrganizationInMode, "organization", "organizations", schema="Organization")
 
 # Whose sends await an approval if they are of more points than `approval_above`: those of members, or of keys too.
 APPROVAL_OF = ("console", "all")
@@ -73,7 +74,7 @@ def create(
         "low_balance": low_balance,
     }
     organization_id: int = connection.execute(_CREATE, values).scalar_one()
-    log.write_of_organization(connection, log.ORGANIZATION_CREATED, organization_id)
+    write_event(connection, log.ORGANIZATION_CREATED, organization_id)
     return organization_id
 
 
@@ -131,26 +132,27 @@ _HELD = text("""
 """)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WholeOrganization:
-    """An organization in both modes, with its options. The fields are columns."""
+class WholeOrganization(NamedTuple):
+    """An organization in both modes, with its options."""
 
-    id: int
-    name: str
-    is_disabled: bool
-    is_suspended: bool
-    balance: int
-    last_refill: int
-    created_at: datetime
-    sandbox_balance: int
-    sandbox_last_refill: int
-    held_days: int | None
-    low_balance: int | None
-    approval_above: int | None
-    approval_of: str
+    id: _Id
+    name: _Name
+    is_disabled: _IsDisabled
+    is_suspended: _IsSuspended
+    balance: _Balance
+    last_refill: _LastRefill
+    created_at: _Made
+    sandbox_balance: Annotated[Points, says("The sandbox balance.", 1_000_000)]
+    sandbox_last_refill: Annotated[Points, says("The sandbox balance right after its last refill.", 1_000_000)]
+    held_days: Annotated[int | None, says("For how many days points are held; null: for ever.", 90)]
+    low_balance: Annotated[Points | None, says("Below which live balance an event says so; null: never.", None)]
+    approval_above: Annotated[
+        Points | None, says("Above how many points of one batch it awaits an approval; null: never.", None)
+    ]
+    approval_of: Annotated[str, says_one_of(APPROVAL_OF, "Whose sends await it: those of members, or all.", "console")]
 
 
-WHOLE = ", ".join(WholeOrganization.__slots__)
+whole = Noun(WholeOrganization, "organization", "organizations", schema="PlatformOrganization")
 
 
 def get_whole(connection: Connection, organization_id: int) -> WholeOrganization:
@@ -173,11 +175,11 @@ def find_lowest(connection: Connection, *, at_most: int) -> list[WholeOrganizati
 
 
 _FIND_LOWEST = text(f"""
-    SELECT {WHOLE} FROM organizations
+    SELECT {whole.columns} FROM organizations
     ORDER BY coalesce(balance < low_balance, false) DESC, id LIMIT :at_most
 """)
-_GET_WHOLE = text(f"SELECT {WHOLE} FROM organizations WHERE id = :id")
-_FIND_ALL_WHOLE = text(f"SELECT {WHOLE} FROM organizations ORDER BY id")
+_GET_WHOLE = text(f"SELECT {whole.columns} FROM organizations WHERE id = :id")
+_FIND_ALL_WHOLE = text(f"SELECT {whole.columns} FROM organizations ORDER BY id")
 
 
 def change(connection: Connection, organization_id: int, changes: Mapping[str, Any]) -> WholeOrganization:
@@ -192,7 +194,7 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
     before = get_whole(connection, organization_id)
     for name in [name for name in _FLAG_NAMES if changes.get(name, getattr(before, name)) != getattr(before, name)]:
         _set(connection, organization_id, {name: changes[name]})
-        log.write_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
+        write_event(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
         actions.record_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
     if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
         _set(connection, organization_id, rest)
@@ -217,15 +219,29 @@ def _set(connection: Connection, organization_id: int, changes: Mapping[str, obj
     )
 
 
+def write_event(connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, **more: Any) -> None:
+    """Write an event whose payload is the organization as it is in this transaction, and `more`.
+
+    Each log that has this type tells it: the organization's, the platform's, or both.
+    """
+    data = {"organization": in_mode.payload(get(connection, organization_id, sandbox=sandbox)), **more}
+    if kind in log.TYPES:
+        log.write(connection, kind, organization_id, sandbox=sandbox, data=data)
+    if kind in log.PLATFORM_TYPES:
+        log.write(connection, kind, log.PLATFORM, data=data | {"sandbox": sandbox})
+
+
 class Refill(NamedTuple):
-    """A refill in the books, with the balance right after it. A reset of the sandbox may have taken points away."""
+    """Points put into a balance."""
 
-    id: int
-    sandbox: bool
-    amount: int
-    balance: int
-    reference: str | None
-    created_at: datetime
+    id: Annotated[Id, says("The id of the refill.", 3)]
+    sandbox: Annotated[bool, says("True: into the sandbox balance.", False)]
+    amount: Annotated[int, says("The points. A reset of the sandbox may have taken some away.", 1_000)]
+    balance: Annotated[Points, says("The balance right after it.", 2_000)]
+    reference: Annotated[str | None, says("Your own name for it; null if it has none.", "invoice-7")]
+    created_at: Annotated[
+        datetime, says("When it was booked. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
 
 
-REFILL = ", ".join(Refill._fields)
+refills = Noun(Refill, "refill", "refills")

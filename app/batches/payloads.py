@@ -8,6 +8,7 @@ import orjson
 
 from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, TransactionRow
 from app.batches.sums import StateCounts
+from app.organizations import OrganizationInMode, in_mode
 from app.values import payloads
 from app.values.timestamps import timestamp
 
@@ -138,7 +139,7 @@ def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
     """
     assert batch.organization_name is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
     assert batch.last_refill is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
-    organization = payloads.organization_payload(
+    organization = OrganizationInMode(
         id=batch.organization_id,
         name=batch.organization_name,
         is_disabled=False,
@@ -147,5 +148,5 @@ def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
         last_refill=batch.last_refill,
         created_at=batch.organization_created_at,
     )
-    before, balance, after = orjson.dumps(organization).partition(b'"balance":0')
+    before, balance, after = orjson.dumps(in_mode.payload(organization)).partition(b'"balance":0')
     return before + balance[:-1], after

@@ -1,7 +1,6 @@
 """Rehearsing: with a development key, a reserved recipient or a header makes a call fail as a live one may."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from app.batches.request import IssueRequest
 from app.errors import OutOfReach, PointsError, RateLimited
@@ -37,8 +36,7 @@ def as_rehearsed(organization: OrganizationInMode, request: IssueRequest, named:
         named: what its header names.
     """
     rehearsed = rehearsed_by(request) | {named}
-    return replace(
-        organization,
+    return organization._replace(
         is_disabled=organization.is_disabled or DISABLED in rehearsed,
         is_suspended=organization.is_suspended or SUSPENDED in rehearsed,
         balance=0 if named == INSUFFICIENT else _balance_for(request, organization.balance),

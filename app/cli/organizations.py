@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
-from app.cli.operator_command import by_operator, document, operator_command
+from app.cli.operator_command import by_operator, operator_command
 from app.cli.options import ORGANIZATION_ID
 from app.ledger.refill import open_organization, refill_once
 from app.postgres.database import transaction
@@ -82,7 +82,7 @@ def list_organizations() -> Answer:
     """List all organizations."""
     with transaction() as connection:
         found = rows.find_all_whole(connection)
-    return Answer([document(row) for row in found], columns=_COLUMNS)
+    return Answer(list(map(rows.whole.document, found)), columns=_COLUMNS)
 
 
 @organizations.command()
@@ -201,4 +201,4 @@ def _show(connection: Connection, organization_id: int, sentence: str | None = N
 
 
 def _answer(row: rows.WholeOrganization, sentence: str | None = None) -> Answer:
-    return Answer(document(row), columns=_COLUMNS, sentence=sentence)
+    return Answer(rows.whole.document(row), columns=_COLUMNS, sentence=sentence)

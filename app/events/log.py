@@ -14,8 +14,6 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, text
 
-from app.values.payloads import organization_payload
-
 BATCH_SCHEDULED, BATCH_ISSUED = "batch.scheduled", "batch.issued"
 BATCH_REFUSED, BATCH_CANCELLED = "batch.refused", "batch.cancelled"
 BATCH_AWAITING_APPROVAL, BATCH_APPROVED, BATCH_REJECTED = "batch.awaiting_approval", "batch.approved", "batch.rejected"
@@ -86,29 +84,6 @@ _WRITE = text("""
     INSERT INTO unnumbered_events (organization_id, sandbox, type, data, created_at)
     VALUES (:organization_id, :sandbox, :type, CAST(:data AS json),
             time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)))
-""")
-
-
-def write_of_organization(
-    connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, **more: object
-) -> None:
-    """Write an event whose payload is the organization as it is in this transaction, and `more`.
-
-    Each log that has this type tells it: the organization's, the platform's, or both.
-    """
-    row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
-    data = {"organization": organization_payload(**row._asdict()), **more}
-    if kind in TYPES:
-        write(connection, kind, organization_id, sandbox=sandbox, data=data)
-    if kind in PLATFORM_TYPES:
-        write(connection, kind, PLATFORM, data=data | {"sandbox": sandbox})
-
-
-_ORGANIZATION = text("""
-    SELECT id, name, is_disabled, is_suspended,
-           CASE WHEN :sandbox THEN sandbox_balance ELSE balance END AS balance,
-           CASE WHEN :sandbox THEN sandbox_last_refill ELSE last_refill END AS last_refill, created_at
-    FROM organizations WHERE id = :id
 """)
 
 

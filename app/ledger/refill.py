@@ -10,7 +10,7 @@ from app import organizations
 from app.actions import log as actions
 from app.errors import IdempotencyKeyReused, RefillConflict, RefillTooLarge, Refused
 from app.events import log
-from app.organizations import REFILL, Refill
+from app.organizations import Refill, refills
 from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 
@@ -134,7 +134,7 @@ def latest(connection: Connection, organization_id: int, *, sandbox: bool, at_mo
 
 
 _LATEST = text(f"""
-    SELECT {REFILL} FROM refills WHERE organization_id = :id AND sandbox = :sandbox
+    SELECT {refills.columns} FROM refills WHERE organization_id = :id AND sandbox = :sandbox
     ORDER BY created_at DESC, id DESC LIMIT :at_most
 """)
 
@@ -151,19 +151,21 @@ def _write(connection: Connection, names: Mapping[str, Any], *, balance: int, am
     at = {"id": names["id"], "balance": balance, "created_at": row.created_at}
     connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, at)
     more = {"amount": amount, "reference": names["reference"]}
-    log.write_of_organization(connection, log.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
+    organizations.write_event(connection, log.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
     return Refill._make(row)
 
 
 _PUT_CLOCK_BACK = text("UPDATE organizations SET sandbox_ahead = '0' WHERE id = :id AND sandbox_ahead > '0'")
 _BALANCES = text("SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id")
-_BY_REFERENCE = text(f"SELECT {REFILL} FROM refills WHERE organization_id = :id AND reference = :reference")
-_BY_KEY = text(f"SELECT {REFILL} FROM refills WHERE organization_id = :id AND idempotency_key = :idempotency_key")
+_BY_REFERENCE = text(f"SELECT {refills.columns} FROM refills WHERE organization_id = :id AND reference = :reference")
+_BY_KEY = text(
+    f"SELECT {refills.columns} FROM refills WHERE organization_id = :id AND idempotency_key = :idempotency_key"
+)
 _WRITE = text(f"""
     INSERT INTO refills (organization_id, sandbox, amount, balance, reference, idempotency_key, created_at)
     VALUES (:id, :sandbox, :amount, :balance, :reference, :idempotency_key,
             time_of(CAST(:id AS bigint), CAST(:sandbox AS boolean)))
-    RETURNING {REFILL}
+    RETURNING {refills.columns}
 """)
 _SET_LIVE, _SET_SANDBOX = (
     text(f"""

@@ -3,7 +3,8 @@
 from sqlalchemy import Connection
 
 from app.api_keys import STORED, StoredKey
-from app.organizations import REFILL, WHOLE, Refill, WholeOrganization
+from app.organizations import Refill, WholeOrganization, whole
+from app.organizations import refills as of_refills
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import as_row, by_id, read_page
 from app.users import SELECT_USERS, RegisteredUser, to_user
@@ -17,7 +18,7 @@ def organizations(
 ) -> Page[WholeOrganization]:
     """Return the organizations of a page, by id."""
     statement = f"""
-        SELECT {WHOLE}, row_number() OVER (ORDER BY id DESC) AS rows_read FROM organizations
+        SELECT {whole.columns}, row_number() OVER (ORDER BY id DESC) AS rows_read FROM organizations
         {"" if start is None else "WHERE id <= :start_id"} ORDER BY id DESC LIMIT :rows
     """
     return read_page(
@@ -41,7 +42,7 @@ def refills(connection: Connection, filters: Filters, *, start: CursorPosition |
     if start is not None:
         scope.append("(created_at, id) <= (:start_moment, :start_id)")
     statement = f"""
-        SELECT {REFILL}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read FROM refills
+        SELECT {of_refills.columns}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read FROM refills
         WHERE {" AND ".join(scope)} ORDER BY {_NEWEST_FIRST} LIMIT :rows
     """
     return read_page(connection, statement, filters, start, limit=limit, to_row=as_row(Refill))

@@ -10,28 +10,6 @@ from app.values.timestamps import timestamp
 NOT_FINAL = ("awaiting_approval", "scheduled", "queued")
 
 
-def organization_payload(
-    *,
-    id: int,  # noqa: A002  # The name of the field.
-    name: str,
-    is_disabled: bool,
-    is_suspended: bool,
-    balance: int,
-    last_refill: int,
-    created_at: datetime,
-) -> dict[str, Any]:
-    """Organization, with the balance and the last refill of one mode."""
-    return {
-        "id": id,
-        "name": name,
-        "is_disabled": is_disabled,
-        "is_suspended": is_suspended,
-        "balance": balance,
-        "last_refill": last_refill,
-        "created_at": timestamp(created_at),
-    }
-
-
 class ListedBatch(NamedTuple):
     """A batch without its transactions, in the order of its payload; what only an issued batch has is None before."""
 

@@ -24,7 +24,7 @@ def with_items(*amounts: int) -> IssueRequest:
 
 
 def organization(*, balance: int, is_disabled: bool = False, is_suspended: bool = False) -> OrganizationInMode:
-    return replace(CALLER.organization, balance=balance, is_disabled=is_disabled, is_suspended=is_suspended)
+    return CALLER.organization._replace(balance=balance, is_disabled=is_disabled, is_suspended=is_suspended)
 
 
 @given(_POINTS, st.integers(1, 2**63 - 1), st.integers(1, 10_000))

@@ -12,7 +12,7 @@ from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.metrics.record import note_code
 from app.reversals.preview import Recoverable
-from app.settings import INT64_MAX, Settings
+from app.settings import Settings
 from app.values.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
@@ -81,11 +81,6 @@ def failure_of(error: PointsError) -> Response:
     if error.status in (429, 503):
         response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response
-
-
-def exact_sum(points: int) -> int | orjson.Fragment:
-    """Return a sum over many organizations or days as JSON has it: it may have more than 64 bits."""
-    return points if abs(points) <= INT64_MAX else orjson.Fragment(str(points))
 
 
 def verdict_payload(verdict: Verdict | Recoverable) -> dict[str, Any]:

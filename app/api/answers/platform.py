@@ -3,11 +3,10 @@
 from dataclasses import asdict
 from typing import Any
 
-from app.api.answers.envelope import exact_sum
 from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
-from app.organizations import Refill, WholeOrganization
+from app.noun import exact_sum
 from app.pages.action_pages import ActionRow
 from app.pages.entry_pages import EntryRow
 from app.users import RegisteredUser
@@ -41,16 +40,6 @@ def outcome_payload(outcome: Outcome) -> dict[str, Any]:
 def entry_payload(entry: EntryRow) -> dict[str, Any]:
     """Entry: a credit of a user, or what was taken back of one."""
     return entry.payload() | {"created_at": timestamp(entry.created_at)}
-
-
-def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
-    """PlatformOrganization: an organization in both modes, with its options."""
-    return asdict(organization) | {"created_at": timestamp(organization.created_at)}
-
-
-def refill_payload(refill: Refill) -> dict[str, Any]:
-    """A refill, with the balance right after it."""
-    return refill._asdict() | {"created_at": timestamp(refill.created_at)}
 
 
 def action_payload(action: ActionRow) -> dict[str, Any]:

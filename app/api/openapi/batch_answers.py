@@ -5,17 +5,19 @@ from typing import Annotated
 from pydantic import BaseModel
 
 from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions, User
-from app.api.openapi.organization_answers import Organization
 from app.batches.approval import ANSWERED_WITHIN_DAYS
 from app.batches.read import AWAITING_APPROVAL, QUEUED, SCHEDULED, STATES, STATUSES
-from app.noun import Cursor, Id, Points, Time, says, says_one_of
+from app.noun import Id, Points, Time, page_of, says, says_one_of
+from app.organizations import in_mode
 
 
 class Transaction(BaseModel):
     """One recipient of a batch."""
 
     id: Id = says("The id of the transaction.", 131_072)
-    organization: Organization = says("The issuing organization, with the balance right after this transaction.")
+    organization: in_mode.model = says(  # type: ignore[name-defined]
+        "The issuing organization, with the balance right after this transaction."
+    )
     recipient: User | None = says("The account with this address; null if there is none.")
     email: str = says("The address as it was sent, trimmed.", "ada@example.com")
     amount: Points = says("Points for this recipient.", 50)
@@ -35,11 +37,7 @@ class Transaction(BaseModel):
     created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
 
-class TransactionList(BaseModel):
-    """A page of transactions, newest first."""
-
-    transactions: list[Transaction] = says("The transactions of this page.")
-    next_cursor: Cursor
+TransactionList = page_of(Transaction, "transaction", "transactions")
 
 
 class SendResult(BaseModel):
@@ -135,8 +133,4 @@ class Batch(_BatchHead):
     current_balance: _Balance
 
 
-class BatchList(BaseModel):
-    """A page of batches, newest first."""
-
-    batches: list[ListedBatch] = says("The batches of this page.")
-    next_cursor: Cursor
+BatchList = page_of(ListedBatch, "batch", "batches")

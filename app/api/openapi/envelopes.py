@@ -18,19 +18,15 @@ from app.api.openapi.batch_answers import (
 from app.api.openapi.calls import CODES
 from app.api.openapi.event_answers import EventList
 from app.api.openapi.health_answers import Health, Readiness
-from app.api.openapi.organization_answers import Organization, OrganizationAdditions
+from app.api.openapi.organization_answers import OrganizationAdditions
 from app.api.openapi.platform_answers import (
     ActionList,
     CreatedKey,
     CreatedMember,
     EntryList,
     KeyList,
-    OrganizationList,
     PlatformEventList,
-    PlatformOrganization,
     PlatformUser,
-    Refill,
-    RefillList,
     RegisteredUsers,
     UserList,
 )
@@ -47,6 +43,7 @@ from app.api.openapi.sandbox_answers import ClaimedAdditions, SandboxTime, Sandb
 from app.api.openapi.statement_answers import Statement
 from app.api.openapi.verify_answers import SentBefore, Verdict, VerifyAdditions
 from app.noun import Null, says, says_one_of
+from app.organizations import in_mode, refills, whole
 
 Sentences = Annotated[list[str], Field(min_length=1)]
 
@@ -92,9 +89,9 @@ _SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
     "TransactionAnswer": (Transaction, Additions),
     "EventListAnswer": (EventList, Additions),
     "RequestListAnswer": (RequestList, Additions),
-    "OwnOrganizationAnswer": (Organization, OrganizationAdditions),
+    "OwnOrganizationAnswer": (in_mode.model, OrganizationAdditions),
     "StatementAnswer": (Statement, Additions),
-    "OrganizationAnswer": (Organization, Additions),
+    "OrganizationAnswer": (in_mode.model, Additions),
     "SandboxTimeAnswer": (SandboxTime, Additions),
     "SandboxUserAnswer": (SandboxUser, ClaimedAdditions),
     "ClaimingUserAnswer": (PlatformUser, ClaimedAdditions),
@@ -102,10 +99,10 @@ _SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
     "UserListAnswer": (UserList, Additions),
     "PlatformUserAnswer": (PlatformUser, Additions),
     "EntryListAnswer": (EntryList, Additions),
-    "PlatformOrganizationAnswer": (PlatformOrganization, Additions),
-    "OrganizationListAnswer": (OrganizationList, Additions),
-    "RefillAnswer": (Refill, Additions),
-    "RefillListAnswer": (RefillList, Additions),
+    "PlatformOrganizationAnswer": (whole.model, Additions),
+    "OrganizationListAnswer": (whole.page(), Additions),
+    "RefillAnswer": (refills.model, Additions),
+    "RefillListAnswer": (refills.page(), Additions),
     "NewKeyAnswer": (CreatedKey, Additions),
     "KeyListAnswer": (KeyList, Additions),
     "NewMemberAnswer": (CreatedMember, Additions),

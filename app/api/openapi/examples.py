@@ -11,12 +11,12 @@ from app.api.calls import CALLS
 from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
-from app.api.openapi.organization_answers import Organization
 from app.api.openapi.platform_answers import Entry, RegisteredUser
 from app.api.openapi.reversal_answers import ReversedTransaction
 from app.batches.errors import InsufficientBalance
 from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
+from app.organizations import in_mode
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
@@ -86,7 +86,7 @@ def _answer(envelope: type[BaseModel], data: dict[str, Any], beside: dict[str, A
 
 
 def _acme(balance: int, last_refill: int = 1_000) -> dict[str, Any]:
-    return example(Organization, balance=balance, last_refill=last_refill)
+    return example(in_mode.model, balance=balance, last_refill=last_refill)
 
 
 _TO_ADA = example(Transaction, organization=_acme(950))

@@ -1,21 +1,9 @@
-"""The data of answers about the caller's organization."""
+"""The data of answers about the caller's organization, beside the organization itself."""
 
 from pydantic import BaseModel
 
 from app.api.openapi.answer_values import Additions
-from app.noun import Id, Points, Time, says
-
-
-class Organization(BaseModel):
-    """An organization, with the balance of the key's mode."""
-
-    id: Id = says("The id of the organization.", 1)
-    name: str = says("Its name.", "Acme")
-    is_disabled: bool = says("True: it cannot issue until it is enabled.", False)
-    is_suspended: bool = says("True: it cannot issue until it is resumed.", False)
-    balance: Points = says("Its balance; in a transaction, the balance right after that transaction.", 1_000)
-    last_refill: Points = says("The balance right after the last refill.", 1_000)
-    created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-05T08:00:00.000000Z")
+from app.noun import Points, Time, says
 
 
 class Scheduled(BaseModel):

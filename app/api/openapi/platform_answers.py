@@ -5,12 +5,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel
 
 from app.api.openapi.event_answers import EventId, EventTime, LastSequence
-from app.api.openapi.organization_answers import Organization
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
 from app.noun import Cursor, Id, Null, Points, Time, says, says_one_of
-from app.organizations import APPROVAL_OF
 from app.pages.entry_pages import TYPES
 from app.values.authors import KINDS
 
@@ -76,42 +74,6 @@ class EntryList(BaseModel):
     """A page of entries, newest first."""
 
     entries: list[Entry] = says("The entries of this page.")
-    next_cursor: Cursor
-
-
-class PlatformOrganization(Organization):
-    """An organization in both modes, with its options."""
-
-    sandbox_balance: Points = says("The sandbox balance.", 1_000_000)
-    sandbox_last_refill: Points = says("The sandbox balance right after its last refill.", 1_000_000)
-    held_days: int | None = says("For how many days points are held; null: for ever.", 90)
-    low_balance: Points | None = says("Below which live balance an event says so; null: never.", None)
-    approval_above: Points | None = says("Above how many points of one batch it awaits an approval; null: never.", None)
-    approval_of: str = says_one_of(APPROVAL_OF, "Whose sends await it: those of members, or all.", "console")
-
-
-class OrganizationList(BaseModel):
-    """A page of organizations, newest first."""
-
-    organizations: list[PlatformOrganization] = says("The organizations of this page.")
-    next_cursor: Cursor
-
-
-class Refill(BaseModel):
-    """Points put into a balance."""
-
-    id: Id = says("The id of the refill.", 3)
-    sandbox: bool = says("True: into the sandbox balance.", False)
-    amount: int = says("The points. A reset of the sandbox may have taken some away.", 1_000)
-    balance: Points = says("The balance right after it.", 2_000)
-    reference: str | None = says("Your own name for it; null if it has none.", "invoice-7")
-    created_at: Time = says("When it was booked. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
-
-
-class RefillList(BaseModel):
-    """A page of refills, newest first."""
-
-    refills: list[Refill] = says("The refills of this page.")
     next_cursor: Cursor
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from app.api.openapi.answer_values import Additions
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
-from app.noun import Cursor, Id, Points, Time, says, says_one_of
+from app.noun import Id, Points, Time, page_of, says, says_one_of
 from app.reversals.read import QUEUED, STATUSES
 
 
@@ -98,8 +98,4 @@ class Reversal(_ReversalHead):
     current_balance: _BalanceThen
 
 
-class ReversalList(BaseModel):
-    """A page of reversals, newest first."""
-
-    reversals: list[ListedReversal] = says("The reversals of this page.")
-    next_cursor: Cursor
+ReversalList = page_of(ListedReversal, "reversal", "reversals")

@@ -5,6 +5,7 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.auth import caller_without_query
 from app.batches import schedule
+from app.organizations import in_mode
 from app.postgres.database import single_statement
 from app.settings import settings
 
@@ -17,7 +18,7 @@ def show_organization() -> Response:
     with single_statement() as connection:
         scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
     return envelope.success(
-        who.organization.payload(),
+        in_mode.payload(who.organization),
         scheduled=envelope.scheduled_payload(scheduled),
         limits=envelope.limits_payload(settings()),
     )

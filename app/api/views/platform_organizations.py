@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request
 
 from app import api_keys, organizations
 from app.api.answers import envelope
-from app.api.answers.platform import key_payload, organization_payload, refill_payload
+from app.api.answers.platform import key_payload
 from app.api.auth import platform_caller, platform_caller_without_query
 from app.api.listing import page_answer
 from app.api.requests.body import read_json, refuse_fields
@@ -14,6 +14,7 @@ from app.api.requests.send_headers import idempotency_key
 from app.ledger.refill import open_organization, refill_once
 from app.members import links
 from app.members.request import read_new_member
+from app.organizations import refills, whole
 from app.pages import platform_pages
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
 from app.platform.requests import read_changes_of_organization, read_new_key, read_new_organization, read_new_refill
@@ -31,7 +32,7 @@ def create() -> Response:
     with transaction(by=by) as connection:
         organization_id = open_organization(connection, **new)
         made = organizations.get_whole(connection, organization_id)
-    response = envelope.success(organization_payload(made), status=201)
+    response = envelope.success(whole.payload(made), status=201)
     response.headers["Location"] = f"/v1/platform/organizations/{organization_id}"
     return response
 
@@ -40,7 +41,7 @@ def create() -> Response:
 def list_organizations() -> Response:
     """Answer 200 with a page of the organizations, newest first."""
     platform_caller(ORGANIZATIONS_READ)
-    return page_answer("organizations", None, platform_pages.organizations, organization_payload)
+    return page_answer("organizations", None, platform_pages.organizations, whole.payload)
 
 
 @blueprint.get("/v1/platform/organizations/<int:organization_id>")
@@ -49,7 +50,7 @@ def show(organization_id: int) -> Response:
     platform_caller_without_query(ORGANIZATIONS_READ)
     with transaction() as connection:
         organization = organizations.get_whole(connection, organization_id)
-    return envelope.success(organization_payload(organization))
+    return envelope.success(whole.payload(organization))
 
 
 @blueprint.patch("/v1/platform/organizations/<int:organization_id>")
@@ -59,7 +60,7 @@ def change(organization_id: int) -> Response:
     changes = read_json(read_changes_of_organization)
     with transaction(by=by) as connection:
         changed = organizations.change(connection, organization_id, changes)
-    return envelope.success(organization_payload(changed))
+    return envelope.success(whole.payload(changed))
 
 
 @blueprint.post("/v1/platform/organizations/<int:organization_id>/refills")
@@ -70,7 +71,7 @@ def refill(organization_id: int) -> Response:
     with transaction(by=by) as connection:
         booked = refill_once(connection, organization_id, **new, idempotency_key=key)
     status = 201 if booked.is_new or booked.is_replay else 200
-    response = envelope.success(refill_payload(booked.refill), status=status)
+    response = envelope.success(refills.payload(booked.refill), status=status)
     if booked.is_replay:
         response.headers["Idempotency-Replayed"] = "true"
     return response
@@ -82,7 +83,7 @@ def list_refills(organization_id: int) -> Response:
     platform_caller(ORGANIZATIONS_READ)
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = platform_pages.refills
-    return page_answer("refills", None, rows, refill_payload, require=require, organization_id=organization_id)
+    return page_answer("refills", None, rows, refills.payload, require=require, organization_id=organization_id)
 
 
 @blueprint.post("/v1/platform/organizations/<int:organization_id>/keys")

@@ -33,7 +33,7 @@ def reset() -> Response:
     with transaction() as connection:
         reset_sandbox(connection, who.organization.id)
         organization = organizations.get(connection, who.organization.id, sandbox=True)
-    return envelope.success(organization.payload())
+    return envelope.success(organizations.in_mode.payload(organization))
 
 
 @blueprint.post("/v1/sandbox/clock")
