@@ -1,8 +1,9 @@
 """API keys in the database: made for an organization and a mode, found by their hash, revoked at once."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
@@ -10,8 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from app.actions import log as actions
 from app.errors import InvalidKey, NotFound
 from app.events import log
+from app.noun import Id, Noun, Points, says
 from app.organizations import OrganizationInMode
-from app.postgres.database import row_to
 from app.scope import Scope
 from app.values.ids import require_id
 from app.values.key_bounds import UNBOUNDED, Bounds
@@ -34,22 +35,47 @@ class Caller:
         return Scope(self.organization.id, self.sandbox)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredKey:
-    """An API key as a list shows it, with its first characters only."""
+_Id = Annotated[Id, says("The id of the key.", 4)]
+_Organization = Annotated[Id, says("The organization that it belongs to.", 1)]
+_Sandbox = Annotated[bool, says("True: a development key, for the sandbox.", True)]
+_Name = Annotated[str | None, says("What people call it; null if it has no name.", "Till")]
+_Scopes = Annotated[list[str] | None, says("What it may do; null: everything.", None)]
+_End = Annotated[datetime | None, says("From when it opens nothing; null: it has no end.", None)]
+_BatchLimit = Annotated[Points | None, says("The most points of one batch; null: no limit.", None)]
+_DailyLimit = Annotated[Points | None, says("The most points of one day in UTC; null: no limit.", None)]
 
-    id: int
-    organization_id: int
-    sandbox: bool
-    name: str | None
-    start: str
-    scopes: Sequence[str] | None
-    expires_at: datetime | None
-    batch_limit: int | None
-    daily_limit: int | None
-    created_at: datetime
-    last_used_at: datetime | None
-    revoked_at: datetime | None
+
+class CreatedKey(NamedTuple):
+    """A key, which is shown once."""
+
+    id: _Id
+    key: Annotated[str, says("The key. It is shown once: store it now.", "pts_dev_…")]
+    organization_id: _Organization
+    name: _Name
+    sandbox: _Sandbox
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
+
+
+class StoredKey(NamedTuple):
+    """A key of an organization."""
+
+    id: _Id
+    organization_id: _Organization
+    sandbox: _Sandbox
+    name: _Name
+    start: Annotated[str, says("Its first characters.", "pts_dev_S3nT")]
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
+    created_at: Annotated[
+        datetime, says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
+    last_used_at: Annotated[datetime | None, says("When it was last used, to the minute; null: never.", None)]
+    revoked_at: Annotated[datetime | None, says("When it was revoked; null: it is good.", None)]
 
     @property
     def bounds(self) -> Bounds:
@@ -60,6 +86,10 @@ class StoredKey:
     def has_expired(self) -> bool:
         """Tell whether its end has come, by our clock."""
         return self.expires_at is not None and self.expires_at <= datetime.now(UTC)
+
+
+keys = Noun(StoredKey, "key", "keys", schema="Key")
+new_keys = Noun(CreatedKey, "key", "keys")
 
 
 def create(
@@ -153,11 +183,10 @@ _NOTE_USE = text("""
 
 def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     """Return every key of an organization, revoked ones included, oldest first."""
-    return [row_to(StoredKey, row) for row in connection.execute(_FIND_ALL, {"organization_id": organization_id})]
+    return list(map(StoredKey._make, connection.execute(_FIND_ALL, {"organization_id": organization_id})))
 
 
-STORED = ", ".join(StoredKey.__slots__)
-_FIND_ALL = text(f"SELECT {STORED} FROM api_keys WHERE organization_id = :organization_id ORDER BY id")
+_FIND_ALL = text(f"SELECT {keys.columns} FROM api_keys WHERE organization_id = :organization_id ORDER BY id")
 
 
 def names_of(connection: Connection, key_ids: Collection[int]) -> dict[int, str | None]:

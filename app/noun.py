@@ -94,7 +94,8 @@ class Part:
     Args:
         schema, about: the name and the description of its own schema.
         says: what is said of the field; if empty, the same.
-        null_without: the attribute that is None if the object is null; if empty, it is never null.
+        null_without: the attribute that is None if the object is null; if empty, it is never null. The types of its
+            attributes are those within the object.
     """
 
     schema: str

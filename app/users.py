@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import orjson
 import psycopg
@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import NotFound, PointsError, UserConflict
 from app.events import log
+from app.noun import Id, Noun, Points, Shown, says
 from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
 from app.values.texts import checked_name
@@ -33,17 +34,21 @@ class NewUser:
     external_id: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RegisteredUser:
-    """A stored live user; `balance` is the sum of all credits less the points taken back."""
+class RegisteredUser(NamedTuple):
+    """A user as the platform sees it."""
 
-    id: int
-    email: str
-    first_name: str
-    last_name: str
-    external_id: str | None
-    balance: int
-    created_at: datetime
+    id: Annotated[Id, says("The id of the user.", 7)]
+    email: Annotated[str, says("The address by which the user is known, trimmed.", "ada@example.com")]
+    first_name: Annotated[str, says("The given name.", "Ada")]
+    last_name: Annotated[str, says("The family name; empty if there is none.", "Lovelace")]
+    external_id: Annotated[str | None, says("Your own id of the user; null if there is none.", "customer-4711")]
+    balance: Annotated[Points, says("The user's points, exact at this moment.", 50), Shown(is_sum=True)]
+    created_at: Annotated[
+        datetime, says("When it was registered. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
+
+
+registered = Noun(RegisteredUser, "user", "users", schema="PlatformUser")
 
 
 def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
@@ -140,15 +145,7 @@ def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str,
 
 def to_user(row: Row[Any]) -> RegisteredUser:
     """Make a user of a row of `SELECT_USERS`."""
-    return RegisteredUser(
-        id=row.id,
-        email=row.email,
-        first_name=row.first_name,
-        last_name=row.last_name,
-        external_id=row.external_id,
-        balance=int(row.balance),
-        created_at=row.created_at,
-    )
+    return RegisteredUser(*row[:5], int(row.balance), row.created_at)
 
 
 # The balance is always exact: one statement reads the balances at all organizations and the credits not folded yet. A
@@ -158,7 +155,7 @@ SELECT_USERS = """
         SELECT id, email, email_key, first_name, last_name, external_id, created_at FROM users
         WHERE sandbox_of IS NULL AND {condition}
     )
-    SELECT f.id, f.email, f.email_key, f.first_name, f.last_name, f.external_id, f.created_at,
+    SELECT f.id, f.email, f.first_name, f.last_name, f.external_id, f.email_key, f.created_at,
            coalesce((SELECT sum(points) FROM user_balances WHERE user_id = f.id), 0) + coalesce(c.points, 0)
                AS balance{more}
     FROM found f

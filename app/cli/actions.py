@@ -64,4 +64,5 @@ def actions(limit: int, **filters: str | int | None) -> Answer:
     if "organization" in query:
         with transaction() as connection:
             organizations.get(connection, asked.filters.organization_id, sandbox=False)  # None would hide a wrong id.
-    return Answer([row.payload() for row in rows_of(action_pages.page, asked, at_most=limit)], columns=_COLUMNS)
+    rows = rows_of(action_pages.page, asked, at_most=limit)
+    return Answer(list(map(action_pages.actions.document, rows)), columns=_COLUMNS)

@@ -8,7 +8,7 @@ import click
 
 from app import api_keys, organizations
 from app.cli.answer import Answer
-from app.cli.operator_command import by_operator, document, operator_command
+from app.cli.operator_command import by_operator, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
@@ -97,7 +97,7 @@ def list_keys(organization_id: int) -> Answer:
     with transaction() as connection:
         organizations.get(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
         rows = api_keys.find_all(connection, organization_id)
-    documents = [document(row, mode="development" if row.sandbox else "live") for row in rows]
+    documents = [api_keys.keys.document(row) | {"mode": "development" if row.sandbox else "live"} for row in rows]
     return Answer(documents, columns=_COLUMNS)
 
 

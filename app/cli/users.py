@@ -8,11 +8,12 @@ import click
 from app import users as rows
 from app.cli.answer import Answer
 from app.cli.lists import sheet_option
-from app.cli.operator_command import by_operator, document, operator_command
+from app.cli.operator_command import by_operator, operator_command
 from app.cli.options import RowId
 from app.cli.pages import rows_of
 from app.erasing.erase import erase_user
 from app.errors import InvalidRequest, Refused
+from app.ledger.claim import claims
 from app.ledger.registering import change_user, register_user
 from app.ledger.user_requests import read_changes
 from app.pages import entry_pages
@@ -62,7 +63,7 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
         registration = register_user(connection, user)
         if not registration.is_new:
             raise Refused(f"A user is registered as {user.address.text} already.")
-        return Answer(document(registration.user), columns=_COLUMNS)
+        return Answer(rows.registered.document(registration.user), columns=_COLUMNS)
 
 
 @users.command()
@@ -71,7 +72,7 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
 def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
     with transaction() as connection:
-        return Answer(document(rows.get(connection, email)), columns=_COLUMNS)
+        return Answer(rows.registered.document(rows.get(connection, email)), columns=_COLUMNS)
 
 
 @users.command()
@@ -95,9 +96,10 @@ def change(
         raise Refused(" ".join(sentence for found in error.faults.values() for sentence in found)) from None
     with transaction(by=by_operator()) as connection:
         changed = change_user(connection, user_id, changes)
-    claimed = {"transactions": changed.claimed.transactions, "amount": changed.claimed.points}
-    sentence = f"Claimed: {counted(changed.claimed.points, 'point')}." if claimed["transactions"] else None
-    return Answer(document(changed.user, claimed=claimed), columns=_COLUMNS, sentence=sentence)
+    claimed = changed.claimed
+    sentence = f"Claimed: {counted(claimed.points, 'point')}." if claimed.transactions else None
+    document = rows.registered.document(changed.user) | {"claimed": claims.document(claimed)}
+    return Answer(document, columns=_COLUMNS, sentence=sentence)
 
 
 @users.command()
@@ -109,7 +111,8 @@ def entries(user_id: int, limit: int) -> Answer:
     with transaction() as connection:
         rows.require(connection, user_id)
     asked = parse_page_request("entries", {}, None, user_id=user_id)
-    return Answer([row.payload() for row in rows_of(entry_pages.page, asked, at_most=limit)], columns=_ENTRIES)
+    entries = rows_of(entry_pages.page, asked, at_most=limit)
+    return Answer(list(map(entry_pages.entries.document, entries)), columns=_ENTRIES)
 
 
 @users.command()
@@ -121,7 +124,7 @@ def erase(user_id: int) -> Answer:
     The id, the balance and the books stay. Given again, it goes on where it was interrupted.
     """
     user = erase_user(user_id, by=by_operator())
-    return Answer(document(user), columns=_COLUMNS, sentence=f"User {user_id} is erased for good.")
+    return Answer(rows.registered.document(user), columns=_COLUMNS, sentence=f"User {user_id} is erased for good.")
 
 
 @users.command(name="import")

@@ -1,12 +1,13 @@
 """Claims: when a user registers, the held transactions of the address are credited."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from app.ledger.held import ROWS_HELD_FOR_USERS, rows_held_for, take_off_list
 from app.ledger.holders import ORGANIZATIONS_MAX, exclude_reversals, holders_of
+from app.noun import Noun, Points, Shown, says
 from app.postgres import locks
 from app.postgres.database import shown_sum
 from app.users import NewUser, in_order, insert_new
@@ -23,16 +24,17 @@ _REGISTERED_MAX = 1_000
 
 
 class Claimed(NamedTuple):
-    """How many transactions were claimed, and the points of them together."""
+    """What was held for the address and is now credited."""
 
-    transactions: int
-    points: int
+    transactions: Annotated[int, says("How many transactions.", 1, ge=0)]
+    points: Annotated[Points, says("Their points together.", 50), Shown(name="amount", is_sum=True)]
 
     def and_also(self, more: "Claimed") -> "Claimed":
         return Claimed(self.transactions + more.transactions, self.points + more.points)
 
 
 NOTHING = Claimed(0, 0)
+claims = Noun(Claimed, "claim", "claims")
 
 
 class Registered(NamedTuple):
@@ -107,7 +109,8 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
     The caller has locked the organization's row.
     """
     parameters = {"user_ids": [user_id], "rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
-    return Claimed._make(connection.execute(_CLAIM_IN_SANDBOX, parameters | {"sandbox_of": organization_id}).one())
+    count, points = connection.execute(_CLAIM_IN_SANDBOX, parameters | {"sandbox_of": organization_id}).one()
+    return Claimed(count, int(points))
 
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")

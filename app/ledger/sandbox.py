@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -11,6 +11,7 @@ from app.fields.field import Table
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Timestamp
 from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
 from app.ledger.user_requests import read_new_user
+from app.noun import Id, Noun, says
 from app.postgres.locks import lock_organization
 from app.settings import Settings
 from app.users import NewUser
@@ -58,13 +59,18 @@ _SET_CLOCK = text("UPDATE organizations SET sandbox_ahead = make_interval(secs =
 
 
 class SandboxUser(NamedTuple):
-    """A stored user of a sandbox."""
+    """A user of the sandbox."""
 
-    id: int
-    email: str
-    first_name: str
-    last_name: str
-    created_at: datetime
+    id: Annotated[Id, says("The id of the user.", 8)]
+    email: Annotated[str, says("The address, trimmed.", "ada@example.com")]
+    first_name: Annotated[str, says("The given name.", "Ada")]
+    last_name: Annotated[str, says("The family name; empty if there is none.", "Lovelace")]
+    created_at: Annotated[
+        datetime, says("When it was registered, by the clock of the sandbox.", "2026-01-31T09:30:00.000000Z")
+    ]
+
+
+users = Noun(SandboxUser, "user", "users")
 
 
 def read_user(fields: Mapping[str, Any], limits: Settings) -> NewUser:
@@ -109,11 +115,10 @@ def register(connection: Connection, organization_id: int, user: NewUser) -> tup
     return registered, claimed
 
 
-_COLUMNS = ", ".join(SandboxUser._fields)
-_FIND = text(f"SELECT {_COLUMNS} FROM users WHERE (sandbox_of, email_key) = (:sandbox_of, :email_key)")
+_FIND = text(f"SELECT {users.columns} FROM users WHERE (sandbox_of, email_key) = (:sandbox_of, :email_key)")
 _COUNT = text("SELECT count(*) FROM (SELECT FROM users WHERE sandbox_of = :sandbox_of LIMIT :at_most) known")
 _INSERT = text(f"""
     INSERT INTO users (email, email_key, first_name, last_name, sandbox_of, created_at)
     VALUES (:email, :email_key, :first_name, :last_name, :sandbox_of, time_of(:sandbox_of, true))
-    RETURNING {_COLUMNS}
+    RETURNING {users.columns}
 """)

@@ -1,60 +1,65 @@
 """The pages of the log of actions: newest first, by the time, then by id."""
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.noun import Id, Noun, Part, Shown, says, says_one_of
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import as_row, read_page
-from app.values.authors import MEMBER, OPERATOR, PLATFORM_KEY
+from app.values.authors import KINDS, MEMBER, OPERATOR, PLATFORM_KEY
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
 
 class ActionRow(NamedTuple):
-    """An action with the names of now: of its organization, of who did it, and of its member or key (`subject_name`).
+    """Who did what, and when."""
 
-    None of the three who may have done it: somebody unknown.
-    """
+    id: Annotated[Id, says("The id of the action.", 12)]
+    created_at: Annotated[
+        datetime, says("When it was done. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
+    action: Annotated[str, says("What was done, in a word. Other words may come.", "balance.refilled")]
+    by_type: Annotated[str, says_one_of(KINDS, "What kind of author it is.", "platform_key"), Shown(name="by.type")]
+    by_id: Annotated[
+        Id | None,
+        says("The id of the member or the platform key; null for an operator.", 3),
+        Shown(name="by.id"),
+    ]
+    by_name: Annotated[
+        str,
+        says("The name of the member or the key; for an operator that of the system user.", "Billing"),
+        Shown(name="by.name"),
+    ]
+    organization_id: Annotated[Id, says("The id of the organization.", 1), Shown(name="organization.id")]
+    organization_name: Annotated[str, says("Its name of now.", "Acme"), Shown(name="organization.name")]
+    subject_id: Annotated[int | None, says("The id of what was made or changed; null if it is of several.", 3)]
+    subject_name: str | None  # Of a member or a key.
+    sandbox: Annotated[bool | None, says("The mode; null if it has none.", False)]
+    detail: Annotated[str | None, says("What the id does not say, such as the points; null: nothing.", "1000")]
 
-    id: int
-    created_at: datetime
-    action: str
-    organization_id: int | None
-    organization_name: str | None
-    member_id: int | None
-    member_name: str | None
-    platform_key_id: int | None
-    platform_key_name: str | None
-    operator: str | None
-    subject_id: int | None
-    subject_name: str | None
-    sandbox: bool | None
-    detail: str | None
 
-    def payload(self) -> dict[str, Any]:
-        """Return what the platform and an operator see of it."""
-        organization = None
-        if self.organization_id is not None:
-            organization = {"id": self.organization_id, "name": self.organization_name}
-        return {
-            "id": self.id,
-            "created_at": self.created_at,
-            "action": self.action,
-            "by": self._author(),
-            "organization": organization,
-            "subject_id": self.subject_id,
-            "sandbox": self.sandbox,
-            "detail": self.detail,
-        }
-
-    def _author(self) -> dict[str, Any] | None:
-        if self.member_id is not None:
-            return {"type": MEMBER, "id": self.member_id, "name": self.member_name}
-        if self.platform_key_id is not None:
-            return {"type": PLATFORM_KEY, "id": self.platform_key_id, "name": self.platform_key_name}
-        return None if self.operator is None else {"type": OPERATOR, "id": None, "name": self.operator}
+actions = Noun(
+    ActionRow,
+    "action",
+    "actions",
+    schema="Action",
+    parts={
+        "by": Part(
+            "ActionAuthor",
+            "Who did something.",
+            "Who did it; null: somebody unknown, who gave a wrong password.",
+            null_without="by_type",
+        ),
+        "organization": Part(
+            "ActionOrganization",
+            "The organization that an action concerns.",
+            "Whose matter it is; null: nobody's, such as a user.",
+            null_without="organization_id",
+        ),
+    },
+)
 
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[ActionRow]:
@@ -79,8 +84,13 @@ def _statement(filters: Filters, start: CursorPosition | None) -> str:
     if start is not None:
         scope.append("(created_at, id) <= (:start_moment, :start_id)")
     return f"""
-        SELECT a.id, a.created_at, a.action, a.organization_id, o.name, a.member_id,
-               trim(m.first_name || ' ' || m.last_name), a.platform_key_id, p.name, a.operator, a.subject_id,
+        SELECT a.id, a.created_at, a.action,
+               CASE WHEN a.member_id IS NOT NULL THEN '{MEMBER}'
+                    WHEN a.platform_key_id IS NOT NULL THEN '{PLATFORM_KEY}'
+                    WHEN a.operator IS NOT NULL THEN '{OPERATOR}' END,
+               coalesce(a.member_id, a.platform_key_id),
+               coalesce(trim(m.first_name || ' ' || m.last_name), p.name, a.operator),
+               a.organization_id, o.name, a.subject_id,
                coalesce(trim(s.first_name || ' ' || s.last_name), k.name), a.sandbox, a.detail, a.rows_read
         FROM (SELECT * FROM (SELECT *, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read
                              FROM actions WHERE {" AND ".join(scope or ["true"])}

@@ -6,10 +6,11 @@ and comes first; only what was being committed at that moment may still come in 
 """
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection
 
+from app.noun import Id, Noun, Part, Shown, says, says_one_of
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import as_row, read_page
 from app.values.ids import POSITIONS
@@ -18,34 +19,39 @@ TYPES = CREDIT, REVERSAL = "credit", "reversal"
 
 
 class EntryRow(NamedTuple):
-    """A credit of a user, or with a `reversal_id` what was taken back of one, below 0."""
+    """A credit of a user, or what was taken back of one."""
 
-    transaction_id: int
-    reversal_id: int | None
-    amount: int
-    organization_id: int
-    organization_name: str
-    label: str | None
-    reference: str | None
-    created_at: datetime
+    amount: Annotated[int, says("The points; below 0 if they were taken back.", 50)]
+    transaction_id: Annotated[Id, says("The id of the transaction.", 131_072)]
+    reversal_id: Annotated[Id | None, says("The id of the reversal; null for a credit.", None)]
+    organization_id: Annotated[Id, says("The id of the organization.", 1), Shown(name="organization.id")]
+    organization_name: Annotated[str, says("Its name.", "Acme"), Shown(name="organization.name")]
+    label: Annotated[str | None, says("The label of the transaction; null if it has none.", "January bonus")]
+    reference: Annotated[str | None, says("The organization's own id of the transaction; null if it has none.", None)]
+    created_at: Annotated[
+        datetime,
+        says(
+            "When they were issued, claimed or taken back. ISO 8601 in UTC, six decimals.",
+            "2026-01-31T09:30:00.471006Z",
+        ),
+    ]
 
     @property
-    def type(self) -> str:
-        """One of `TYPES`."""
+    def type(
+        self,
+    ) -> Annotated[str, says_one_of(TYPES, "Reversal: points were taken back.", "credit"), Shown(before="amount")]:
         return CREDIT if self.reversal_id is None else REVERSAL
 
-    def payload(self) -> dict[str, Any]:
-        """Return what the platform and an operator see of it."""
-        return {
-            "type": self.type,
-            "amount": self.amount,
-            "transaction_id": self.transaction_id,
-            "reversal_id": self.reversal_id,
-            "organization": {"id": self.organization_id, "name": self.organization_name},
-            "label": self.label,
-            "reference": self.reference,
-            "created_at": self.created_at,
-        }
+
+entries = Noun(
+    EntryRow,
+    "entry",
+    "entries",
+    schema="Entry",
+    parts={
+        "organization": Part("IssuingOrganization", "The organization whose points they are.", says="Who issued them.")
+    },
+)
 
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[EntryRow]:
@@ -66,7 +72,7 @@ _NEWEST_FIRST = "created_at DESC, transaction_id DESC"
 # The second part is what is not folded yet; a claim has its entry at once. Batches are looked up one by one, because
 # for a join PostgreSQL might read the whole table.
 _LINES = f"""
-    SELECT e.transaction_id, e.reversal_id, coalesce(e.amount, t.amount, b.amount) AS amount, o.id, o.name,
+    SELECT coalesce(e.amount, t.amount, b.amount) AS amount, e.transaction_id, e.reversal_id, o.id, o.name,
            coalesce(t.label, b.label) AS label, t.reference, e.created_at,
            row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read
     FROM (SELECT * FROM (

@@ -2,7 +2,8 @@
 
 from sqlalchemy import Connection
 
-from app.api_keys import STORED, StoredKey
+from app.api_keys import StoredKey
+from app.api_keys import keys as of_keys
 from app.organizations import Refill, WholeOrganization, whole
 from app.organizations import refills as of_refills
 from app.pages.filters import CursorPosition, Filters, Page
@@ -29,7 +30,7 @@ def organizations(
 def keys(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[StoredKey]:
     """Return the keys of a page."""
     statement = f"""
-        SELECT {STORED}, row_number() OVER (ORDER BY id DESC) AS rows_read FROM api_keys
+        SELECT {of_keys.columns}, row_number() OVER (ORDER BY id DESC) AS rows_read FROM api_keys
         WHERE organization_id = :organization_id {"" if start is None else "AND id <= :start_id"}
         ORDER BY id DESC LIMIT :rows
     """

@@ -1,10 +1,11 @@
 """The pages of `GET /v1/requests`: the calls of an organization's keys, newest first, by their time, then by id."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection
 
+from app.noun import Id, Noun, says
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.pages.statements import as_row, read_page
 from app.request_log.rows import REQUESTS_KEPT_DAYS
@@ -13,18 +14,32 @@ _NEWEST_FIRST = "created_at DESC, id DESC"
 
 
 class RequestRow(NamedTuple):
-    """A call of a key. `route` is None if there is no such call; `batch_id` is the batch that it was about."""
+    """A call that one of the organization's keys made."""
 
     id: int
-    request_id: str
-    created_at: datetime
-    api_key_id: int
-    method: str
-    route: str | None
-    status: int
-    code: str | None
-    batch_id: int | None
-    ms: int
+    request_id: Annotated[
+        str,
+        says(
+            "Its `X-Request-Id`. An id with an @ is shown as the beginning of its SHA-256, as in the service's own"
+            " log.",
+            "8f14e45fceea167a5a36dedd4bea2543",
+        ),
+    ]
+    created_at: Annotated[
+        datetime, says("When it arrived. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
+    api_key_id: Annotated[Id, says("The id of its key.", 1)]
+    method: Annotated[str, says("Its method.", "POST")]
+    route: Annotated[
+        str | None, says("Its path, with `{id}` for each id; null if there is no such call.", "/v1/points/send")
+    ]
+    status: Annotated[int, says("The status of the answer.", 201, ge=200, le=599)]
+    code: Annotated[str | None, says("The `additional_data.code` of the answer; null if it has none.", None)]
+    batch_id: Annotated[Id | None, says("The batch that it sent, read, moved or cancelled; null if none.", 1)]
+    ms: Annotated[int, says("How long it took, in milliseconds, with its body and its wait.", 12, ge=0)]
+
+
+requests = Noun(RequestRow, "request", "requests", schema="Request")
 
 
 def page(
@@ -58,7 +73,7 @@ def _statement(filters: Filters, start: CursorPosition | None) -> str:
         scope.append("(created_at, id) <= (:start_moment, :start_id)")
     matches = " AND ".join(filters.request_conditions()) or "true"
     lines = [
-        f"SELECT * FROM (SELECT {', '.join(RequestRow._fields)}, row_number() OVER (ORDER BY {_NEWEST_FIRST})",
+        f"SELECT * FROM (SELECT {requests.columns}, row_number() OVER (ORDER BY {_NEWEST_FIRST})",
         f"AS rows_read FROM api_requests WHERE {' AND '.join(scope)} ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",
         f") looked_at WHERE rows_read >= :looked_at_max OR ({matches}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
     ]

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 FOLDER = "CRASH_FOLDER"
@@ -45,9 +44,9 @@ def reach(place: str, *_: object, **__: object) -> None:
         time.sleep(0.01)
 
 
-def plant(module: ModuleType, name: str, what: Callable[..., None], *, after: bool = False) -> None:
-    """Have `what` called with its arguments before or after a function of a module, wherever it is looked up there."""
-    function = getattr(module, name)
+def plant(owner: object, name: str, what: Callable[..., None], *, after: bool = False) -> None:
+    """Have `what` called with its arguments before or after a function that a module or a noun has by this name."""
+    function = getattr(owner, name)
 
     @wraps(function)
     def planted(*arguments: Any, **named: Any) -> Any:
@@ -58,7 +57,7 @@ def plant(module: ModuleType, name: str, what: Callable[..., None], *, after: bo
             what(*arguments, **named)
         return result
 
-    setattr(module, name, planted)
+    setattr(owner, name, planted)
 
 
 class Pauses:

@@ -6,8 +6,7 @@ import pytest
 
 from app import users
 from app.api.answers.envelope import success
-from app.api.answers.platform import claimed_payload, user_payload
-from app.ledger.claim import Claimed, claim, claim_crossed, users_with_held
+from app.ledger.claim import Claimed, claim, claim_crossed, claims, users_with_held
 from app.ledger.registering import change_user
 from app.postgres.database import transaction
 from app.values.addresses import parse
@@ -146,6 +145,6 @@ def test_a_balance_beyond_64_bits_is_written_whole() -> None:
     [ann] = books.make_users(ANN)
     with transaction() as connection:
         user = users.get_by_id(connection, ann)
-    rich = users.RegisteredUser(**{name: getattr(user, name) for name in user.__slots__} | {"balance": 10**25})
-    shown = success(user_payload(rich), claimed=claimed_payload(Claimed(2, 2**63))).get_json()
+    rich = users.registered.payload(user._replace(balance=10**25))
+    shown = success(rich, claimed=claims.payload(Claimed(2, 2**63))).get_json()
     assert (shown["data"]["balance"], shown["additional_data"]["claimed"]["amount"]) == (10**25, 2**63)

@@ -19,18 +19,7 @@ from app.api.openapi.calls import CODES
 from app.api.openapi.event_answers import EventList
 from app.api.openapi.health_answers import Health, Readiness
 from app.api.openapi.organization_answers import OrganizationAdditions
-from app.api.openapi.platform_answers import (
-    ActionList,
-    CreatedKey,
-    CreatedMember,
-    EntryList,
-    KeyList,
-    PlatformEventList,
-    PlatformUser,
-    RegisteredUsers,
-    UserList,
-)
-from app.api.openapi.request_answers import RequestList
+from app.api.openapi.platform_answers import CreatedMember, PlatformEventList, RegisteredUsers
 from app.api.openapi.reversal_answers import (
     QueuedReversal,
     Reversal,
@@ -39,11 +28,17 @@ from app.api.openapi.reversal_answers import (
     ReverseVerdict,
     ReverseVerifyAdditions,
 )
-from app.api.openapi.sandbox_answers import ClaimedAdditions, SandboxTime, SandboxUser
+from app.api.openapi.sandbox_answers import ClaimedAdditions, SandboxTime
 from app.api.openapi.statement_answers import Statement
 from app.api.openapi.verify_answers import SentBefore, Verdict, VerifyAdditions
+from app.api_keys import keys, new_keys
+from app.ledger import sandbox
 from app.noun import Null, says, says_one_of
 from app.organizations import in_mode, refills, whole
+from app.pages.action_pages import actions
+from app.pages.entry_pages import entries
+from app.pages.request_pages import requests
+from app.users import registered
 
 Sentences = Annotated[list[str], Field(min_length=1)]
 
@@ -88,25 +83,25 @@ _SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
     "TransactionListAnswer": (TransactionList, Additions),
     "TransactionAnswer": (Transaction, Additions),
     "EventListAnswer": (EventList, Additions),
-    "RequestListAnswer": (RequestList, Additions),
+    "RequestListAnswer": (requests.page("calls"), Additions),
     "OwnOrganizationAnswer": (in_mode.model, OrganizationAdditions),
     "StatementAnswer": (Statement, Additions),
     "OrganizationAnswer": (in_mode.model, Additions),
     "SandboxTimeAnswer": (SandboxTime, Additions),
-    "SandboxUserAnswer": (SandboxUser, ClaimedAdditions),
-    "ClaimingUserAnswer": (PlatformUser, ClaimedAdditions),
+    "SandboxUserAnswer": (sandbox.users.model, ClaimedAdditions),
+    "ClaimingUserAnswer": (registered.model, ClaimedAdditions),
     "RegisteredUsersAnswer": (RegisteredUsers, Additions),
-    "UserListAnswer": (UserList, Additions),
-    "PlatformUserAnswer": (PlatformUser, Additions),
-    "EntryListAnswer": (EntryList, Additions),
+    "UserListAnswer": (registered.page(), Additions),
+    "PlatformUserAnswer": (registered.model, Additions),
+    "EntryListAnswer": (entries.page(), Additions),
     "PlatformOrganizationAnswer": (whole.model, Additions),
     "OrganizationListAnswer": (whole.page(), Additions),
     "RefillAnswer": (refills.model, Additions),
     "RefillListAnswer": (refills.page(), Additions),
-    "NewKeyAnswer": (CreatedKey, Additions),
-    "KeyListAnswer": (KeyList, Additions),
+    "NewKeyAnswer": (new_keys.model, Additions),
+    "KeyListAnswer": (keys.page(), Additions),
     "NewMemberAnswer": (CreatedMember, Additions),
-    "ActionListAnswer": (ActionList, Additions),
+    "ActionListAnswer": (actions.page(), Additions),
     "PlatformEventListAnswer": (PlatformEventList, Additions),
     "HealthAnswer": (Health, Additions),
     "ReadinessAnswer": (Readiness, Additions),

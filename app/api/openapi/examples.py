@@ -11,12 +11,13 @@ from app.api.calls import CALLS
 from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
-from app.api.openapi.platform_answers import Entry, RegisteredUser
+from app.api.openapi.platform_answers import RegisteredUser
 from app.api.openapi.reversal_answers import ReversedTransaction
 from app.batches.errors import InsufficientBalance
 from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
 from app.organizations import in_mode
+from app.pages.entry_pages import entries
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
@@ -160,7 +161,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "user_changed": ({"email": "ada@example.org"}, {}),
     "user_erased": (dict.fromkeys(("email", "first_name", "last_name"), "erased-7") | {"external_id": None}, {}),
     "registered_users": ({"users": [example(RegisteredUser), example(RegisteredUser, **_NOT_REGISTERED)]}, {}),
-    "entries": ({"entries": [example(Entry, **_OF_CREDIT), example(Entry)]}, {}),
+    "entries": ({"entries": [example(entries.model, **_OF_CREDIT), example(entries.model)]}, {}),
     "organization_suspended": ({"is_suspended": True}, {}),
     "known_in_sandbox": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),

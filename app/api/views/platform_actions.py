@@ -2,7 +2,6 @@
 
 from flask import Blueprint, Response
 
-from app.api.answers.platform import action_payload
 from app.api.auth import platform_caller
 from app.api.listing import page_answer
 from app.pages import action_pages
@@ -15,4 +14,4 @@ blueprint = Blueprint("platform_actions", __name__)
 def list_actions() -> Response:
     """Answer 200 with a page of the actions of the platform's programs, of operators and of members, newest first."""
     platform_caller(ORGANIZATIONS_READ)
-    return page_answer("actions", None, action_pages.page, action_payload)
+    return page_answer("actions", None, action_pages.page, action_pages.actions.payload)

@@ -6,7 +6,6 @@ from flask import Blueprint, Response, request
 
 from app import api_keys, organizations
 from app.api.answers import envelope
-from app.api.answers.platform import key_payload
 from app.api.auth import platform_caller, platform_caller_without_query
 from app.api.listing import page_answer
 from app.api.requests.body import read_json, refuse_fields
@@ -93,9 +92,8 @@ def create_key(organization_id: int) -> Response:
     new = read_json(read_new_key)
     with transaction(by=by) as connection:
         api_key_id, text = api_keys.create(connection, organization_id, **new)
-    bounds = new.pop("bounds").payload()
-    made = {"id": api_key_id, "key": text, "organization_id": organization_id, **new, **bounds}
-    return envelope.success(made, status=201)
+    made = api_keys.CreatedKey(api_key_id, text, organization_id, new["name"], new["sandbox"], *new["bounds"])
+    return envelope.success(api_keys.new_keys.payload(made), status=201)
 
 
 @blueprint.get("/v1/platform/organizations/<int:organization_id>/keys")
@@ -104,7 +102,7 @@ def list_keys(organization_id: int) -> Response:
     platform_caller(ORGANIZATIONS_READ)
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = platform_pages.keys
-    return page_answer("keys", None, rows, key_payload, require=require, organization_id=organization_id)
+    return page_answer("keys", None, rows, api_keys.keys.payload, require=require, organization_id=organization_id)
 
 
 @blueprint.delete("/v1/platform/organizations/<int:organization_id>/keys/<int:key_id>")

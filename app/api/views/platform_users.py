@@ -1,21 +1,23 @@
 """`/v1/platform/users`: the platform registers, finds and changes users, and sees what made their balances."""
 
 from functools import partial
+from typing import Any
 
 from flask import Blueprint, Response
 
 from app import users
 from app.api.answers import envelope
-from app.api.answers.platform import claimed_payload, entry_payload, outcome_payload, user_payload
 from app.api.auth import platform_caller, platform_caller_without_query
 from app.api.listing import page_answer
 from app.api.requests.body import read_json, refuse_fields
 from app.erasing.erase import erase_user
-from app.ledger.registering import change_user, register_many, register_user
+from app.ledger.claim import claims
+from app.ledger.registering import Outcome, change_user, register_many, register_user
 from app.ledger.user_requests import read_changes, read_new_user, read_new_users
 from app.pages import entry_pages, platform_pages
 from app.platform.keys import USERS_READ, USERS_WRITE
 from app.postgres.database import transaction
+from app.users import registered
 
 blueprint = Blueprint("platform_users", __name__)
 
@@ -27,7 +29,9 @@ def register() -> Response:
     new = read_json(read_new_user)
     with transaction(by=by) as connection:
         user, is_new, claimed = register_user(connection, new)
-    response = envelope.success(user_payload(user), status=201 if is_new else 200, claimed=claimed_payload(claimed))
+    response = envelope.success(
+        registered.payload(user), status=201 if is_new else 200, claimed=claims.payload(claimed)
+    )
     if is_new:
         response.headers["Location"] = f"/v1/platform/users/{user.id}"
     return response
@@ -38,14 +42,20 @@ def register_bulk() -> Response:
     """Answer 200 with the outcome of each user, in order. An entry at fault keeps no other back."""
     by = platform_caller_without_query(USERS_WRITE).author
     outcomes = register_many(read_json(read_new_users), by=by)
-    return envelope.success({"users": [outcome_payload(outcome) for outcome in outcomes]})
+    return envelope.success({"users": list(map(_outcome_payload, outcomes))})
+
+
+def _outcome_payload(outcome: Outcome) -> dict[str, Any]:
+    """What became of one of many users."""
+    user = None if outcome.user is None else registered.payload(outcome.user)
+    return {"user": user, "status": outcome.status, "errors": outcome.faults}
 
 
 @blueprint.get("/v1/platform/users")
 def list_users() -> Response:
     """Answer 200 with a page of the users, newest first."""
     platform_caller(USERS_READ)
-    return page_answer("users", None, platform_pages.users, user_payload)
+    return page_answer("users", None, platform_pages.users, registered.payload)
 
 
 @blueprint.get("/v1/platform/users/<int:user_id>")
@@ -54,7 +64,7 @@ def show(user_id: int) -> Response:
     platform_caller_without_query(USERS_READ)
     with transaction() as connection:
         user = users.get_by_id(connection, user_id)
-    return envelope.success(user_payload(user))
+    return envelope.success(registered.payload(user))
 
 
 @blueprint.patch("/v1/platform/users/<int:user_id>")
@@ -64,7 +74,7 @@ def change(user_id: int) -> Response:
     changes = read_json(read_changes)
     with transaction(by=by) as connection:
         user, _, claimed = change_user(connection, user_id, changes)
-    return envelope.success(user_payload(user), claimed=claimed_payload(claimed))
+    return envelope.success(registered.payload(user), claimed=claims.payload(claimed))
 
 
 @blueprint.post("/v1/platform/users/<int:user_id>/erase")
@@ -72,7 +82,7 @@ def erase(user_id: int) -> Response:
     """Answer 200 with what is left of the user, also if it was erased before. With many transactions this lasts."""
     by = platform_caller_without_query(USERS_WRITE).author
     refuse_fields()
-    return envelope.success(user_payload(erase_user(user_id, by=by)))
+    return envelope.success(registered.payload(erase_user(user_id, by=by)))
 
 
 @blueprint.get("/v1/platform/users/<int:user_id>/entries")
@@ -80,4 +90,4 @@ def list_entries(user_id: int) -> Response:
     """Answer 200 with a page of the entries."""
     platform_caller(USERS_READ)
     require = partial(users.require, user_id=user_id)
-    return page_answer("entries", None, entry_pages.page, entry_payload, require=require, user_id=user_id)
+    return page_answer("entries", None, entry_pages.page, entry_pages.entries.payload, require=require, user_id=user_id)

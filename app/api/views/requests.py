@@ -1,13 +1,10 @@
 """`GET /v1/requests`: the calls of the organization's keys in the key's mode, of the last 30 days."""
 
-from typing import Any
-
 from flask import Blueprint, Response
 
 from app.api.auth import caller
 from app.api.listing import page_answer
 from app.pages import request_pages
-from app.values.timestamps import timestamp
 
 blueprint = Blueprint("requests", __name__)
 
@@ -15,11 +12,4 @@ blueprint = Blueprint("requests", __name__)
 @blueprint.get("/v1/requests")
 def list_requests() -> Response:
     """Answer 200 with a page of the calls, newest first."""
-    return page_answer("requests", caller(), request_pages.page, _payload)
-
-
-def _payload(call: request_pages.RequestRow) -> dict[str, Any]:
-    """A call, without the id of its row."""
-    shown = call._asdict() | {"created_at": timestamp(call.created_at)}
-    del shown["id"]
-    return shown
+    return page_answer("requests", caller(), request_pages.page, request_pages.requests.payload)

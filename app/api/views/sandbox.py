@@ -9,6 +9,7 @@ from app.api.requests.body import read_json, refuse_fields
 from app.api_keys import Caller
 from app.errors import PointsError
 from app.ledger import sandbox
+from app.ledger.claim import NOTHING, claims
 from app.ledger.refill import reset_sandbox
 from app.postgres.database import transaction
 from app.values.timestamps import timestamp
@@ -53,11 +54,10 @@ def register() -> Response:
     new = read_json(sandbox.read_user)
     with transaction() as connection:
         user, claimed = sandbox.register(connection, who.organization.id, new)
-    transactions, amount = claimed or (0, 0)
     return envelope.success(
-        {**user._asdict(), "created_at": timestamp(user.created_at)},
+        sandbox.users.payload(user),
         status=200 if claimed is None else 201,
-        claimed={"transactions": transactions, "amount": int(amount)},
+        claimed=claims.payload(claimed or NOTHING),
     )
 
 

@@ -11,6 +11,7 @@ from app.pages import action_pages
 from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.values.authors import MEMBER, PLATFORM_KEY
 from app.values.ids import require_id
 from app.values.numbers import points
 from app.values.texts import with_name
@@ -33,9 +34,9 @@ def activity() -> str:
 
 
 def _who(action: ActionRow) -> str:
-    if action.member_name is not None:
-        return action.member_name
-    if action.platform_key_id is not None:
+    if action.by_type == MEMBER:
+        return action.by_name
+    if action.by_type == PLATFORM_KEY:
         return "A program of the service"
     return "Somebody" if action.action == actions.WRONG_PASSWORD else "An operator of the service"
 
