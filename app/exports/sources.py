@@ -86,15 +86,8 @@ class Source:
     def _heads(self, start: CursorPosition | None) -> str:
         """Return the condition on the batches or reversals behind a position that an index serves."""
         moment, filters = _MOMENTS[self.kind], self.filters
-        conditions = [*filters.scope_conditions(moment=moment), f"{moment} IS NOT NULL"]
-        if start is not None:
-            conditions.append(f"({moment}, id) {_after(self.kind, start)}")
-        if filters.batch_id is not None:
-            conditions.append("id = :batch_id")
-        if filters.idempotency_key is not None:
-            conditions.append("idempotency_key = :idempotency_key")
-        if filters.debit is False:
-            conditions.append("debited_count < recipient_count")
+        begin = "" if start is None else f"({moment}, id) {_after(self.kind, start)}"
+        conditions = filters.head_conditions(moment=moment, begin=begin)
         if filters.email_key is not None:  # Of a batch: it has a transaction of that address.
             flags = " AND ".join(["true", *filters.flag_conditions()])
             rows = addresses.from_index(filters, "*")

@@ -112,15 +112,30 @@ class Filters:
             "author": None if self.by is None else self.by.which,
         }
 
-    def scope_conditions(self, *, moment: str) -> list[str]:
+    def scope_conditions(self, *, moment: str = "created_at") -> list[str]:
         """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
         return ["organization_id = :organization_id", "sandbox = :sandbox", *self.time_conditions(moment)]
 
-    def time_conditions(self, moment: str) -> list[str]:
+    def time_conditions(self, moment: str = "created_at") -> list[str]:
         """Return the conditions on the time."""
         conditions = [] if self.created_from is None else [f"{moment} >= :created_from"]
         if self.created_to is not None:
             conditions.append(f"{moment} <= :created_to")
+        return conditions
+
+    def head_conditions(self, *, moment: str = "created_at", begin: str = "") -> list[str]:
+        """Return the conditions on a batch or a reversal that an index serves; `begin` says where a page begins."""
+        conditions = self.scope_conditions(moment=moment)
+        if moment != "created_at":
+            conditions.append(f"{moment} IS NOT NULL")
+        if begin:
+            conditions.append(begin)
+        if self.batch_id is not None:
+            conditions.append("id = :batch_id")
+        if self.idempotency_key is not None:
+            conditions.append("idempotency_key = :idempotency_key")
+        if self.debit is False:
+            conditions.append("debited_count < recipient_count")
         return conditions
 
     def flag_conditions(self) -> list[str]:

@@ -153,16 +153,11 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
     A batch without a row in that range gives one row without a position, which counts as looked at.
     """
-    batches = [*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"]
-    rows = ["batch_id = b.id"]
+    begin = "" if start is None else "(issued_at, id) <= (:start_moment, :start_batch_id)"
+    batches, rows = filters.head_conditions(moment="issued_at", begin=begin), ["batch_id = b.id"]
     if start is not None:
-        batches.append("(issued_at, id) <= (:start_moment, :start_batch_id)")
-        last = f"CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"
-        rows.append(f"position <= {last}")
-    if filters.batch_id is not None:
-        batches.append("id = :batch_id")
+        rows.append(far.up_to_start())
     if filters.debit is False:
-        batches.append("debited_count < recipient_count")
         rows.append("position >= b.debited_count")
     elif filters.debit or filters.credit:
         rows.append("position < b.debited_count")

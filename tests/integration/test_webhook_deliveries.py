@@ -14,7 +14,7 @@ from sqlalchemy import text
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from app.errors import InvalidRequest
-from app.pages import delivery_pages
+from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.settings import settings
@@ -147,7 +147,7 @@ def _attempts(webhook: WebhookRow) -> list[tuple[int, int | None, str | None]]:
     """Return the number, status and error of each attempt that is shown, the oldest first."""
     with transaction() as connection:
         filters = Filters(organization_id=webhook.organization_id, sandbox=False, webhook_id=webhook.id)
-        shown = delivery_pages.page(connection, filters, start=None, limit=50)
+        shown = lists.deliveries(connection, filters, start=None, limit=50)
     return [(one.attempt, one.status, one.error) for one in reversed(shown.rows)]
 
 

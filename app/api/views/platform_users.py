@@ -13,7 +13,7 @@ from app.api.requests.body import read_json, refuse_fields
 from app.erasing.erase import erase_user
 from app.ledger.registering import change_user, register_many, register_user
 from app.ledger.user_requests import read_changes, read_new_user, read_new_users
-from app.pages import entry_pages, platform_pages
+from app.pages import entry_pages, lists
 from app.platform.keys import USERS_READ, USERS_WRITE
 from app.postgres.database import transaction
 
@@ -45,7 +45,7 @@ def register_bulk() -> Response:
 def list_users() -> Response:
     """Answer 200 with a page of the users, newest first."""
     platform_caller(USERS_READ)
-    return page_answer("users", None, platform_pages.users, user_payload)
+    return page_answer("users", None, lists.users, user_payload)
 
 
 @blueprint.get("/v1/platform/users/<int:user_id>")

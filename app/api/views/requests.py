@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from app.api.auth import caller
 from app.api.listing import page_answer
-from app.pages import request_pages
+from app.pages import lists
 from app.values.timestamps import timestamp
 
 blueprint = Blueprint("requests", __name__)
@@ -15,10 +15,10 @@ blueprint = Blueprint("requests", __name__)
 @blueprint.get("/v1/requests")
 def list_requests() -> Response:
     """Answer 200 with a page of the calls, newest first."""
-    return page_answer("requests", caller(), request_pages.page, _payload)
+    return page_answer("requests", caller(), lists.requests, _payload)
 
 
-def _payload(call: request_pages.RequestRow) -> dict[str, Any]:
+def _payload(call: lists.RequestRow) -> dict[str, Any]:
     """A call, without the id of its row."""
     shown = call._asdict() | {"created_at": timestamp(call.created_at)}
     del shown["id"]
