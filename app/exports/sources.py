@@ -133,7 +133,7 @@ def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
     else:
         rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
     conditions = [*filters.scope_conditions(moment="issued_at"), *filters.flag_conditions()]
-    conditions += filters.transaction_conditions()
+    conditions += [*filters.sender_conditions(), *filters.part_conditions()]
     if filters.batch_id is not None:
         conditions.append("id = :batch_id")
     if filters.email_key is not None:

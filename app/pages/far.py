@@ -110,12 +110,7 @@ def transactions_of_batch(filters: Filters, start: CursorPosition | None, *, is_
         conditions.append(f"position {'<' if filters.debit else '>='} b.debited_count")
     if start is not None:
         conditions.append(up_to_start())
-    if filters.email_part is not None:
-        conditions.append("strpos(coalesce(email_key, email), :email_part) > 0")
-    if filters.label_part is not None:
-        conditions.append("strpos(lower(coalesce(t.label, b.label)), :label_part) > 0")
-    if filters.points is not None:
-        conditions.append("coalesce(t.amount, b.amount) = :points")
+    conditions += filters.part_conditions(label="coalesce(t.label, b.label)", amount="coalesce(t.amount, b.amount)")
     return f"SELECT {COLUMNS_OF_TRANSACTION} FROM transactions t WHERE {' AND '.join(conditions)}"
 
 

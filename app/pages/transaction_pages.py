@@ -120,7 +120,11 @@ def _source(filters: Filters, start: CursorPosition | None, *, is_far: bool) -> 
     else:
         source = far.rows_found(filters, start) if is_far else _rows_of_batches(filters, start)
         order, conditions = _NEWEST_FIRST, ["position IS NOT NULL"]
-    return source, order, [*conditions, *filters.flag_conditions(), *filters.transaction_conditions()]
+    return (
+        source,
+        order,
+        [*conditions, *filters.flag_conditions(), *filters.sender_conditions(), *filters.part_conditions()],
+    )
 
 
 def totals(connection: Connection, filters: Filters, first: Page[Row], *, limit: int) -> Totals:
