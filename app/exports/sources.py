@@ -127,11 +127,7 @@ def _behind_in_batch(start: CursorPosition | None) -> str:
 
 
 def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
-    if filters.reference is not None:
-        index = "organization_id = :organization_id AND sandbox = :sandbox AND reference = :reference"
-        rows = f"(SELECT batch_id, {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {index}) t"
-    else:
-        rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
+    rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
     conditions = [*filters.scope_conditions(moment="issued_at"), *filters.flag_conditions()]
     conditions += [*filters.sender_conditions(), *filters.part_conditions()]
     if filters.batch_id is not None:

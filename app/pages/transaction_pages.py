@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow, TransactionRow
-from app.pages import addresses, far, references
+from app.pages import addresses, far
 from app.pages.far import Totals
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.pages.statements import (
@@ -112,8 +112,8 @@ def _is_by_time(filters: Filters) -> bool:
 def _source(filters: Filters, start: CursorPosition | None, *, is_far: bool) -> tuple[str, str, list[str]]:
     """Return the statement of the rows that a page looks at, their order, and which of them match."""
     if filters.reference is not None:
-        source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
-        conditions = references.reference_conditions(filters)
+        source, order = addresses.rows_of_reference(filters, start), addresses.REFERENCES_NEWEST_FIRST
+        conditions = addresses.reference_conditions(filters)
     elif filters.email_key is not None:
         source, order = addresses.rows_of_address(filters, start), addresses.NEWEST_FIRST
         conditions = addresses.address_conditions(filters, moment="issued_at")
