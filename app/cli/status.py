@@ -2,49 +2,55 @@
 
 import os
 from dataclasses import asdict
+from datetime import timedelta
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from redis.exceptions import RedisError
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from app import organizations
 from app.batches.queue import count_queued
 from app.cli.answer import Answer
 from app.cli.options import data_dir_option, json_option
-from app.cli.status_of_organizations import look_at_organizations, print_organizations
-from app.cli.status_of_redis import down_with_redis, look_at_redis
-from app.cli.status_of_sessions import (
-    READ_ON,
-    fault_of_standby,
-    look_at_snapshots,
-    look_at_standby,
-    settings_line,
-    snapshot_line,
-    standby_line,
-    warning_of_snapshot,
-)
+from app.cli.status_in_words import Found, described, down, warnings
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.messaging import last_runs, redis_faults
+from app.messaging.process_redis import redis_client
+from app.messaging.queue_state import answering, messages_waiting
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
 from app.postgres.session_checks import missing, why_read_only
-from app.settings import settings, without_password
-from app.values.numbers import points
+from app.postgres.snapshots import oldest_snapshot
+from app.postgres.standby import state_of_standby
+from app.settings import settings
+from app.statement.read import statement_of, today_of
 from app.webhooks.lag import lag_by_status, lags
 
-_PAGES = {"web": "Web", "flower": "Flower"}
+if TYPE_CHECKING:
+    from app.cli.tables import Columns
+
+_TIMEOUT_S = 1.0
 _OF_DATABASE = (
-    "queued_batches",
-    "queued_reversals",
-    "oldest_queued_s",
-    "oldest_snapshot",
-    "partitions_ahead",
-    "webhooks",
-    "settings_missing",
+    *("settings_missing", "queued_batches", "queued_reversals", "oldest_queued_s", "oldest_snapshot"),
+    *("partitions_ahead", "webhooks"),
 )
-_ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
+# Each organization takes some look-ups a day.
+_ORGANIZATIONS_MAX, _DAYS = 100, 7
+_COLUMNS: "Columns" = {
+    "ID": "id",
+    "Name": "name",
+    "Balance": "balance",
+    "Low below": "low_balance",
+    "Low": "is_low",
+    "Issued today": "issued_today",
+    f"Last {_DAYS} days": "issued_lately",
+}
 
 
 @click.command()
@@ -77,52 +83,57 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         "redis_url": settings().redis_url,
         "web_url": running.get("web_url"),
         "flower_url": running.get("flower_url"),
-        **_look_at_database(with_organizations=with_organizations),
-        **look_at_standby(),
+        **_database(with_organizations=with_organizations),
+        **_standby(),
         **look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
         found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    found["down"], found["warnings"] = _down(found), warning_of_snapshot(found)
-    Answer(found, sentence=_describe(found)).print(as_json=as_json)
-    if found.get("organizations") and not as_json:
-        print_organizations(found["organizations"], has_more=found["has_more_organizations"])
+    found["down"], found["warnings"] = down(found), warnings(found)
+    rows = None if as_json else found.get("organizations")
+    Answer(found, sentence=described(found)).print(as_json=as_json)
+    if rows:
+        print()
+        more = f"These are {len(rows)}, the low ones first; `points organizations list` shows all."
+        Answer(found, rows=rows, columns=_COLUMNS, sentence=more if found["has_more_organizations"] else None).print(
+            as_json=False
+        )
     if found["down"]:
         raise click.exceptions.Exit(1)
 
 
-def _look_at_database(*, with_organizations: bool = False) -> dict[str, Any]:
+def _database(*, with_organizations: bool) -> Found:
     """Return whether PostgreSQL answers, and what its tables tell: what waits in the queue, and the organizations."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
+    found: dict[str, Any] = {"database": None, "database_error": None, **dict.fromkeys(_OF_DATABASE)}
     try:
         with engine.begin() as connection:
-            release = release_of_server(connection)
-            is_made = has_tables(connection)
-            row = count_queued(connection) if is_made else None
-            oldest = look_at_snapshots(connection) if is_made else {"oldest_snapshot": None}
-            ahead = partitions.look(connection).ahead if is_made else None
-            behind = lag_by_status(lags(connection)) if is_made else {}
-            known = look_at_organizations(connection) if is_made and with_organizations else {}
-            read_only, lacks = why_read_only(connection), missing(connection, session_settings())
+            found |= {
+                "database": f"PostgreSQL {release_of_server(connection)}",
+                "database_error": why_read_only(connection),
+                "settings_missing": [lack._asdict() for lack in missing(connection, session_settings())],
+            }
+            if has_tables(connection):
+                found |= _tables(connection)
+                found |= _organizations(connection) if with_organizations else {}
     except SQLAlchemyError as error:
-        reason = _reason(error)
-        unknown = dict.fromkeys(_OF_DATABASE)
-        unknown |= {"organizations": None} if with_organizations else {}
-        return {"database": None, "database_error": reason, **unknown}
+        unknown = {"organizations": None} if with_organizations else {}
+        return {"database": None, "database_error": _reason(error), **dict.fromkeys(_OF_DATABASE), **unknown}
     finally:
         engine.dispose()
+    return found
+
+
+def _tables(connection: Connection) -> Found:
+    queued, oldest = count_queued(connection), oldest_snapshot(connection)
     return {
-        "database": f"PostgreSQL {release}",
-        "database_error": read_only,
-        "settings_missing": [setting._asdict() for setting in lacks],
-        "queued_batches": row and row.batches,
-        "queued_reversals": row and row.reversals,
-        "oldest_queued_s": row and row.oldest_s,
-        **oldest,
-        "partitions_ahead": ahead,
-        "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
-        **known,
+        "queued_batches": queued.batches,
+        "queued_reversals": queued.reversals,
+        "oldest_queued_s": queued.oldest_s,
+        "oldest_snapshot": oldest and {**oldest._asdict(), "remedy": oldest.remedy()},
+        "partitions_ahead": partitions.look(connection).ahead,
+        "webhooks": {name: asdict(lag) for name, lag in lag_by_status(lags(connection)).items()} or None,
     }
 
 
@@ -135,61 +146,67 @@ def _reason(error: SQLAlchemyError) -> str:
     return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
 
 
-def _down(found: dict[str, Any]) -> list[str]:
-    """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
-    down = []
-    database_fault = found["database_error"]
-    if database_fault is None and found["queued_batches"] is None:  # It answers, but could not be asked for the queue.
-        database_fault = "it has no tables yet"
-    if database_fault is not None:
-        down.append(f"PostgreSQL: {database_fault}. {READ_ON} “503”.")
-    if (fault := fault_of_standby(found)) is not None:
-        down.append(f"The standby: {fault}. Reads ask the primary. {READ_ON} “A standby for the long reads”.")
-    ahead = found["partitions_ahead"]
-    if ahead is not None and ahead < partitions.AHEAD_MIN:
-        down.append(f"Of {partitions.AHEAD_MIN} partitions ahead there are {ahead}. {READ_ON} “Few partitions”.")
-    down += down_with_redis(found)
-    down += [
-        f"{name} does not answer. {READ_ON} “Web, beat or Flower does not answer”."
-        for part, name in _PAGES.items()
-        if found[part] is False
-    ]
-    return down
+def _organizations(connection: Connection) -> Found:
+    """Return the organizations with their live figures, those with a low balance first; and whether there are more."""
+    rows = organizations.find_lowest(connection, at_most=_ORGANIZATIONS_MAX + 1)
+    documents = []
+    for row in rows[:_ORGANIZATIONS_MAX]:
+        today = today_of(connection, row.id, sandbox=False)
+        first = today - timedelta(days=_DAYS - 1)
+        days = statement_of(connection, row.id, sandbox=False, first=first, last=today).days
+        documents.append(
+            {
+                "id": row.id,
+                "name": row.name,
+                "balance": row.balance,
+                "low_balance": row.low_balance,
+                "is_low": row.low_balance is not None and row.balance < row.low_balance,
+                "issued_today": days[today].debited,
+                "issued_lately": sum(day.debited for day in days.values()),
+                "issued_by_day": {str(day): line.debited for day, line in reversed(days.items())},
+            }
+        )
+    return {"organizations": documents, "has_more_organizations": len(rows) > _ORGANIZATIONS_MAX}
 
 
-def _webhooks(by_status: dict[str, Any] | None) -> str:
-    """Return how many webhooks there are, and the largest lag of those that are not disabled."""
-    if by_status is None:
-        return "unknown"
-    sent_to = [by_status["enabled"], by_status["failing"]]
-    behind_s, behind = max(lag["seconds"] for lag in sent_to), max(lag["events"] for lag in sent_to)
-    counts = ", ".join(f"{lag['webhooks']} {name}" for name, lag in by_status.items() if lag["webhooks"])
-    return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
+def _standby() -> Found:
+    """Return how the standby follows, nothing if there is to be none."""
+    try:
+        state = state_of_standby(timeout_s=_TIMEOUT_S)
+    except SQLAlchemyError:  # Of the primary it is said elsewhere.
+        state = "it is not known how far it is, while the primary does not answer"
+    if state is None:
+        return {}
+    standby = {"fault": state} if isinstance(state, str) else {"fault": None, **state._asdict()}
+    return {"database_read_url": settings().database_read_url, "standby": standby}
 
 
-def _describe(found: dict[str, Any]) -> str:
-    swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
-    oldest = found["oldest_queued_s"]
-    none_queued = "unknown" if found["queued_batches"] is None else "–"
-    is_wrong = [*found["down"], *found["warnings"]]
-    verdict = "not well" if is_wrong else "all is well"
-    lines = {
-        "Status": " ".join([f"{verdict}.", *is_wrong]),
-        "Version": found["version"],
-        "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
-        **settings_line(found),
-        **standby_line(found),
-        "Redis": f"{found['redis_error'] or found['redis']}  {without_password(found['redis_url'])}",
-        "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
-        "Workers": f"{', '.join(found['workers']) or 'none answers'} ({swept})",
-        "Deliveries": f"{', '.join(found['deliveries']) or 'none answers'} ({_webhooks(found['webhooks'])})",
-        "Beat": _ANSWERS[found["beat"]],
-        "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
-        "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
-        "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
-        "Reversals": "unknown" if found["queued_reversals"] is None else f"{points(found['queued_reversals'])} queued",
-        "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
-        "Snapshot": snapshot_line(found),
-        "Partitions": "unknown" if found["partitions_ahead"] is None else f"{found['partitions_ahead']} ahead",
+def look_at_redis() -> dict[str, Any]:
+    """Return what is wrong with Redis, how many messages wait, which workers answer, and when a sweep last ran."""
+    found: dict[str, Any] = {
+        "redis": None,
+        "redis_error": None,
+        "queued_messages": None,
+        "workers": [],
+        "deliveries": [],
+        "swept_s_ago": None,
+        "is_swept": True,
+        "beat": False,
     }
-    return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())
+    try:
+        with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
+            server = client.info("server")
+            release = server.get("valkey_version") or server["redis_version"]
+            found["redis"] = f"{server.get('server_name', 'redis')} {release}"
+            redis_faults.require_writes(client)  # Otherwise no worker can answer either.
+            answers = answering(timeout_s=_TIMEOUT_S)
+            return found | {
+                "queued_messages": messages_waiting(),
+                "workers": answers.workers,
+                "deliveries": answers.deliveries,
+                "is_swept": not answers.workers or last_runs.is_swept(client),
+                "swept_s_ago": last_runs.swept_s_ago(client),
+                "beat": answers.beat,
+            }
+    except RedisError as error:
+        return found | {"redis_error": redis_faults.in_words(error)}

@@ -86,15 +86,8 @@ class Source:
     def _heads(self, start: CursorPosition | None) -> str:
         """Return the condition on the batches or reversals behind a position that an index serves."""
         moment, filters = _MOMENTS[self.kind], self.filters
-        conditions = [*filters.scope_conditions(moment=moment), f"{moment} IS NOT NULL"]
-        if start is not None:
-            conditions.append(f"({moment}, id) {_after(self.kind, start)}")
-        if filters.batch_id is not None:
-            conditions.append("id = :batch_id")
-        if filters.idempotency_key is not None:
-            conditions.append("idempotency_key = :idempotency_key")
-        if filters.debit is False:
-            conditions.append("debited_count < recipient_count")
+        begin = "" if start is None else f"({moment}, id) {_after(self.kind, start)}"
+        conditions = filters.head_conditions(moment=moment, begin=begin)
         if filters.email_key is not None:  # Of a batch: it has a transaction of that address.
             flags = " AND ".join(["true", *filters.flag_conditions()])
             rows = addresses.from_index(filters, "*")
@@ -134,13 +127,9 @@ def _behind_in_batch(start: CursorPosition | None) -> str:
 
 
 def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
-    if filters.reference is not None:
-        index = "organization_id = :organization_id AND sandbox = :sandbox AND reference = :reference"
-        rows = f"(SELECT batch_id, {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {index}) t"
-    else:
-        rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
+    rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
     conditions = [*filters.scope_conditions(moment="issued_at"), *filters.flag_conditions()]
-    conditions += filters.transaction_conditions()
+    conditions += [*filters.sender_conditions(), *filters.part_conditions()]
     if filters.batch_id is not None:
         conditions.append("id = :batch_id")
     if filters.email_key is not None:

@@ -4,9 +4,9 @@
     parameters       the values of the parameters
     filters          the filters of a list, a position in it, and a page
     cursors          a position as an opaque text for callers
-    …_pages          the pages of a list each; those of the platform together
-    addresses        the rows of one address, for batches and transactions
-    references       the rows of one reference, for transactions
+    lists            the lists of one table each
+    …_pages          the other lists
+    addresses        the rows of one address, for batches and transactions, and of one reference
     far              the rows that a person looks for in the console, further back than a program's page
     statements       the parts of SQL that the lists share
 

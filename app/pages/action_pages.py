@@ -6,11 +6,9 @@ from typing import Annotated, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.noun import Id, Noun, Part, Shown, says, says_one_of
-from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import as_row, read_page
+from app.pages.filters import CursorPosition, Filters
+from app.pages.statements import Listing
 from app.values.authors import KINDS, MEMBER, OPERATOR, PLATFORM_KEY
-
-_NEWEST_FIRST = "created_at DESC, id DESC"
 
 
 class ActionRow(NamedTuple):
@@ -62,10 +60,38 @@ actions = Noun(
 )
 
 
-def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[ActionRow]:
-    """Return the actions of a page: of all organizations and of none, unless the filters name one."""
-    statement = _statement(filters, start)
-    return read_page(connection, statement, filters, start, limit=limit, to_row=as_row(ActionRow))
+def _scope(filters: Filters) -> list[str]:
+    return [
+        *filters.time_conditions(),
+        *(["organization_id = :organization_id"] if filters.organization_id else ()),
+    ]
+
+
+# The actions of all organizations and of none, unless the filters name one.
+page = Listing(
+    "actions",
+    ActionRow,
+    "*",
+    scope=_scope,
+    matches=lambda filters: [filters.author_condition()],
+    around=f"""
+        SELECT a.id, a.created_at, a.action,
+               CASE WHEN a.member_id IS NOT NULL THEN '{MEMBER}'
+                    WHEN a.platform_key_id IS NOT NULL THEN '{PLATFORM_KEY}'
+                    WHEN a.operator IS NOT NULL THEN '{OPERATOR}' END,
+               coalesce(a.member_id, a.platform_key_id),
+               coalesce(trim(m.first_name || ' ' || m.last_name), p.name, a.operator),
+               a.organization_id, o.name, a.subject_id,
+               coalesce(trim(s.first_name || ' ' || s.last_name), k.name), a.sandbox, a.detail, a.rows_read
+        FROM ({{}}) a
+        LEFT JOIN organizations o ON o.id = a.organization_id
+        LEFT JOIN members m ON m.id = a.member_id
+        LEFT JOIN platform_keys p ON p.id = a.platform_key_id
+        LEFT JOIN members s ON a.action LIKE 'member.%' AND s.id = a.subject_id
+        LEFT JOIN api_keys k ON a.action LIKE 'key.%' AND k.id = a.subject_id
+        ORDER BY a.created_at DESC, a.id DESC
+    """,
+)
 
 
 def position_before(connection: Connection, action_id: int) -> CursorPosition | None:
@@ -75,32 +101,3 @@ def position_before(connection: Connection, action_id: int) -> CursorPosition | 
 
 
 _MOMENT = text("SELECT created_at FROM actions WHERE id = :id")
-
-
-def _statement(filters: Filters, start: CursorPosition | None) -> str:
-    scope = filters.time_conditions("created_at")
-    if filters.organization_id:
-        scope.append("organization_id = :organization_id")
-    if start is not None:
-        scope.append("(created_at, id) <= (:start_moment, :start_id)")
-    return f"""
-        SELECT a.id, a.created_at, a.action,
-               CASE WHEN a.member_id IS NOT NULL THEN '{MEMBER}'
-                    WHEN a.platform_key_id IS NOT NULL THEN '{PLATFORM_KEY}'
-                    WHEN a.operator IS NOT NULL THEN '{OPERATOR}' END,
-               coalesce(a.member_id, a.platform_key_id),
-               coalesce(trim(m.first_name || ' ' || m.last_name), p.name, a.operator),
-               a.organization_id, o.name, a.subject_id,
-               coalesce(trim(s.first_name || ' ' || s.last_name), k.name), a.sandbox, a.detail, a.rows_read
-        FROM (SELECT * FROM (SELECT *, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read
-                             FROM actions WHERE {" AND ".join(scope or ["true"])}
-                             ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max) looked_at
-              WHERE rows_read >= :looked_at_max OR ({filters.author_condition()})
-              ORDER BY {_NEWEST_FIRST} LIMIT :rows) a
-        LEFT JOIN organizations o ON o.id = a.organization_id
-        LEFT JOIN members m ON m.id = a.member_id
-        LEFT JOIN platform_keys p ON p.id = a.platform_key_id
-        LEFT JOIN members s ON a.action LIKE 'member.%' AND s.id = a.subject_id
-        LEFT JOIN api_keys k ON a.action LIKE 'key.%' AND k.id = a.subject_id
-        ORDER BY a.created_at DESC, a.id DESC
-    """

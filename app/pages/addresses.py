@@ -1,4 +1,4 @@
-"""The rows of one address, for the lists of batches and of transactions, read from the index of addresses."""
+"""The rows of one address, or of one reference, read from their indexes, for the lists and the exports."""
 
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
@@ -50,7 +50,9 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
 
 
 def from_index(filters: Filters, columns: str) -> str:
-    """Return what to select from: these columns of all transactions of the address, in any order."""
+    """Return what to select from: these columns of all transactions of the reference or address, in any order."""
+    if filters.reference is not None:
+        return f"(SELECT {columns} FROM transactions WHERE {_OF_REFERENCE}) t"
     return f"""
         {_id_ranges(filters, None)} CROSS JOIN LATERAL (
             SELECT {columns} FROM transactions
@@ -72,3 +74,37 @@ def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:
 def address_conditions(filters: Filters, *, moment: str) -> list[str]:
     """Return the conditions on the rows of `rows_of_address`; `moment` is the column for the time filters."""
     return [*filters.scope_conditions(moment=moment), "coalesce(email_key, email) = :email_key"]
+
+
+_OF_REFERENCE = "organization_id = :organization_id AND sandbox = :sandbox AND reference = :reference"
+# A reference is unique in its batch, so this is also the order of the transactions' ids. It is the column that the
+# index and the partitions go by: by the batch's own `id`, PostgreSQL would read and sort all that a page may look at.
+REFERENCES_NEWEST_FIRST = "of_batch DESC"
+
+
+def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of the reference's transactions with their batches, newest first, numbered from 1."""
+    conditions = [_OF_REFERENCE]
+    if start is not None:
+        conditions.append("batch_id <= :start_batch_id")
+    if filters.batch_id is not None:
+        conditions.append("batch_id = :batch_id")
+    lines = [
+        f"SELECT {BATCH}, of_batch, transaction_id, {TRANSACTION},",
+        f"       row_number() OVER (ORDER BY {REFERENCES_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS rows_read",
+        f"FROM (SELECT batch_id AS of_batch, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
+        "      FROM transactions",
+        f"      WHERE {' AND '.join(conditions)}",
+        "      ORDER BY batch_id DESC LIMIT :looked_at_max) t",
+        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.of_batch LIMIT 1) b",
+        f"ORDER BY {REFERENCES_NEWEST_FIRST}",
+    ]
+    return "\n".join(lines)
+
+
+def reference_conditions(filters: Filters) -> list[str]:
+    """Return the conditions on the rows of `rows_of_reference`."""
+    conditions = filters.scope_conditions(moment="issued_at")
+    if filters.email_key is not None:
+        conditions.append("coalesce(email_key, email) = :email_key")
+    return conditions

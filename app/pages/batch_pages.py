@@ -80,15 +80,8 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     A batch counts as one row looked at. With a filter on credits it counts as all its transactions: PostgreSQL may
     have to read all of them.
     """
-    batches = filters.scope_conditions(moment="created_at")
-    if start is not None:
-        batches.append("(created_at, id) <= (:start_moment, :start_id)")
-    if filters.batch_id is not None:
-        batches.append("id = :batch_id")
-    if filters.idempotency_key is not None:
-        batches.append("idempotency_key = :idempotency_key")
-    if filters.debit is False:
-        batches.append("debited_count < recipient_count")
+    begin = "" if start is None else "(created_at, id) <= (:start_moment, :start_id)"
+    batches = filters.head_conditions(begin=begin)
     conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app.noun import Id, Noun, Part, Shown, says, says_one_of
 from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import as_row, read_page
+from app.pages.statements import read_page
 from app.values.ids import POSITIONS
 
 TYPES = CREDIT, REVERSAL = "credit", "reversal"
@@ -63,7 +63,7 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         filters,
         start,
         limit=limit,
-        to_row=as_row(EntryRow),
+        to_row=lambda row: EntryRow(*row[:-1]),
         next_start=lambda row: CursorPosition(row.created_at, row.transaction_id),
     )
 

@@ -109,12 +109,11 @@ def transactions_of_batch(filters: Filters, start: CursorPosition | None, *, is_
     if filters.debit is not None:  # The balance pays the first recipients of a batch.
         conditions.append(f"position {'<' if filters.debit else '>='} b.debited_count")
     if start is not None:
-        last = f"CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"
-        conditions.append(f"position <= {last}")
-    if filters.email_part is not None:
-        conditions.append("strpos(coalesce(email_key, email), :email_part) > 0")
-    if filters.label_part is not None:
-        conditions.append("strpos(lower(coalesce(t.label, b.label)), :label_part) > 0")
-    if filters.points is not None:
-        conditions.append("coalesce(t.amount, b.amount) = :points")
+        conditions.append(up_to_start())
+    conditions += filters.part_conditions(label="coalesce(t.label, b.label)", amount="coalesce(t.amount, b.amount)")
     return f"SELECT {COLUMNS_OF_TRANSACTION} FROM transactions t WHERE {' AND '.join(conditions)}"
+
+
+def up_to_start() -> str:
+    """Return the condition on a transaction of the first batch of a page: it is not above where the page begins."""
+    return f"position <= CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"

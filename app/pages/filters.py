@@ -112,20 +112,34 @@ class Filters:
             "author": None if self.by is None else self.by.which,
         }
 
-    def scope_conditions(self, *, moment: str) -> list[str]:
+    def scope_conditions(self, *, moment: str = "created_at") -> list[str]:
         """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
         return ["organization_id = :organization_id", "sandbox = :sandbox", *self.time_conditions(moment)]
 
-    def time_conditions(self, moment: str) -> list[str]:
+    def time_conditions(self, moment: str = "created_at") -> list[str]:
         """Return the conditions on the time."""
         conditions = [] if self.created_from is None else [f"{moment} >= :created_from"]
         if self.created_to is not None:
             conditions.append(f"{moment} <= :created_to")
         return conditions
 
+    def head_conditions(self, *, moment: str = "created_at", begin: str = "") -> list[str]:
+        """Return the conditions on a batch or a reversal that an index serves; `begin` says where a page begins."""
+        conditions = self.scope_conditions(moment=moment)
+        if moment != "created_at":
+            conditions.append(f"{moment} IS NOT NULL")
+        if begin:
+            conditions.append(begin)
+        if self.batch_id is not None:
+            conditions.append("id = :batch_id")
+        conditions += self._equal("idempotency_key")
+        if self.debit is False:
+            conditions.append("debited_count < recipient_count")
+        return conditions
+
     def flag_conditions(self) -> list[str]:
         """Return the conditions on a transaction's user, flags and state."""
-        conditions = [] if self.user_id is None else ["user_id = :user_id"]
+        conditions = self._equal("user_id")
         if self.debit is not None:
             conditions.append("debited = :debited")
         if self.credit is not None:
@@ -138,8 +152,7 @@ class Filters:
 
     def batch_conditions(self) -> list[str]:
         """Return the conditions on a batch that no index serves: its rows are read one by one."""
-        names = [name for name in ("label", "status") if getattr(self, name) is not None]
-        conditions = [f"{name} = :{name}" for name in names] + self.sender_conditions()
+        conditions = self._equal("label", "status") + self.sender_conditions()
         if self.label_part is not None:
             conditions.append("strpos(lower(label), :label_part) > 0")
         if self.points is not None:
@@ -154,8 +167,7 @@ class Filters:
 
     def request_conditions(self) -> list[str]:
         """Return the conditions on a call, whose rows are read one by one."""
-        names = ("request_id", "api_key_id", "batch_id")
-        conditions = [f"{name} = :{name}" for name in names if getattr(self, name) is not None]
+        conditions = self._equal("request_id", "api_key_id", "batch_id")
         if self.status is not None:
             conditions.append("CAST(status AS text) LIKE replace(:status, 'x', '_')")
         return conditions
@@ -167,16 +179,20 @@ class Filters:
         column = _COLUMN_OF_AUTHOR[self.by.kind]
         return f"{column} IS NOT NULL" if self.by.which is None else f"{column} = :author"
 
-    def transaction_conditions(self) -> list[str]:
-        """Return the conditions of the console on a transaction that an index has found, beside its batch."""
-        conditions = self.sender_conditions()
-        if self.email_part is not None:
-            conditions.append("strpos(coalesce(email_key, email), :email_part) > 0")
+    def part_conditions(
+        self, *, label: str = "coalesce(own_label, label)", amount: str = "coalesce(own_amount, amount)"
+    ) -> list[str]:
+        """Return the conditions of the console on a transaction, whose label and amount are so in the statement."""
+        conditions = [] if self.email_part is None else ["strpos(coalesce(email_key, email), :email_part) > 0"]
         if self.label_part is not None:
-            conditions.append("strpos(lower(coalesce(own_label, label)), :label_part) > 0")
+            conditions.append(f"strpos(lower({label}), :label_part) > 0")
         if self.points is not None:
-            conditions.append("coalesce(own_amount, amount) = :points")
+            conditions.append(f"{amount} = :points")
         return conditions
+
+    def _equal(self, *names: str) -> list[str]:
+        """Return the conditions of those of these filters that are given, each on the column of its name."""
+        return [f"{name} = :{name}" for name in names if getattr(self, name) is not None]
 
 
 def _given(*flags: bool | None) -> set[bool]:

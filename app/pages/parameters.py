@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from typing import TypeVar
 
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.errors import InvalidAddress
@@ -15,6 +16,8 @@ from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, 
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
+
+_Value = TypeVar("_Value")
 
 # The forms of some parameters, as regular expressions for JSON Schema.
 FORMS = {
@@ -38,18 +41,69 @@ class ParameterFault(Exception):
     """A value is at fault; the text says what it must be, and completes “The <name> parameter …”."""
 
 
-def integer_of(rule: str, lowest: int, highest: int) -> Callable[[str], int]:
-    """Return the parser of a parameter that is an integer within bounds; `rule` completes “must be …”."""
+def word_of(
+    rule: str,
+    fits: Callable[[str], object],
+    value: Callable[[str], _Value] = str,  # type: ignore[assignment]
+) -> Callable[[str], _Value]:
+    """Return the parser of a parameter: a text that `fits`, as its value. `rule` completes “must be …”."""
 
-    def read(text: str) -> int:
-        if not _DIGITS.fullmatch(text) or not lowest <= int(text) <= highest:
+    def read(text: str) -> _Value:
+        if not fits(text):
             raise ParameterFault(f"must be {rule}, but is {shown(text)}.")
-        return int(text)
+        return value(text)
 
     return read
 
 
+def integer_of(rule: str, lowest: int, highest: int) -> Callable[[str], int]:
+    """Return the parser of a parameter that is an integer within bounds; `rule` completes “must be …”."""
+    return word_of(rule, lambda text: _DIGITS.fullmatch(text) and lowest <= int(text) <= highest, int)
+
+
+def id_of(noun: str) -> Callable[[str], int]:
+    """Return the parser of a parameter that is the id of something: `a batch`, `an organization`."""
+    return integer_of(f"the id of {noun}, an integer of at least 1", 1, INT64_MAX)
+
+
+def one_of(known: Sequence[str]) -> Callable[[str], str]:
+    """Return the parser of a parameter that is one of these words."""
+    return word_of(f"one of {', '.join(known)}", known.__contains__)
+
+
+def _is_label(text: str) -> bool:
+    return 1 <= len(text) <= LABEL_LENGTH_MAX and "\0" not in text
+
+
+def _lower_as_in_sql(text: str) -> str:
+    """Make ASCII letters small and no others, as PostgreSQL's `lower` does with our texts."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
+
+
+def _is_author(text: str) -> bool:
+    kind, _, which = text.partition(":")
+    return bool(_AUTHOR.fullmatch(text)) and (kind == OPERATOR or not which or int(which) <= INT64_MAX)
+
+
+def _author(text: str) -> AskedAuthor:
+    kind, _, which = text.partition(":")
+    return AskedAuthor(kind, None if not which else which if kind == OPERATOR else int(which))
+
+
+_LABEL = f"1 to {LABEL_LENGTH_MAX} characters, none of them NUL"
+_AUTHORS = "member, platform_key or operator, or one of them such as member:7, platform_key:3 or operator:ada"
+
 limit_of = integer_of(f"an integer from 1 to {LIMIT_MAX}", 1, LIMIT_MAX)
+flag = word_of("true or false", lambda text: text.lower() in ("true", "false"), lambda text: text.lower() == "true")
+idempotency_key = word_of("1 to 255 visible ASCII characters", IDEMPOTENCY_KEY.fullmatch)
+label = word_of(_LABEL, _is_label)
+# Normalised addresses are in lower case.
+part_of_address = word_of(_LABEL, _is_label, str.lower)
+part_of_label = word_of(_LABEL, _is_label, _lower_as_in_sql)
+status_of_answer = word_of("a status such as 403, or 4xx for a hundred of them", _STATUS_OF_ANSWER.fullmatch)
+request_id = word_of("1 to 128 letters, digits or ._:/+=@-", is_request_id, trace_id_of)
+author = word_of(_AUTHORS, _is_author, _author)
+reference = word_of(f"1 to {REFERENCE_LENGTH_MAX} visible characters", REFERENCE.fullmatch)
 
 
 def email_key(text: str) -> str:
@@ -58,11 +112,6 @@ def email_key(text: str) -> str:
     except InvalidAddress as error:
         hint = " A + in an address is written %2B." if " " in text.strip() else ""
         raise ParameterFault(f"{error.sentence}{hint}") from None
-
-
-def id_of(noun: str) -> Callable[[str], int]:
-    """Return the parser of a parameter that is the id of something: `a batch`, `an organization`."""
-    return integer_of(f"the id of {noun}, an integer of at least 1", 1, INT64_MAX)
 
 
 def first_moment(text: str) -> datetime:
@@ -91,73 +140,6 @@ def day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise fault from None
-
-
-def flag(text: str) -> bool:
-    if text.lower() not in ("true", "false"):  # Python's own spelling is True.
-        raise ParameterFault(f"must be true or false, but is {shown(text)}.")
-    return text.lower() == "true"
-
-
-def idempotency_key(text: str) -> str:
-    if not IDEMPOTENCY_KEY.fullmatch(text):
-        raise ParameterFault(f"must be 1 to 255 visible ASCII characters, but is {shown(text)}.")
-    return text
-
-
-def label(text: str) -> str:
-    if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
-        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL, but is {shown(text)}.")
-    return text
-
-
-def part_of_address(text: str) -> str:
-    """Read a part of an address, in lower case, as normalised addresses are."""
-    return label(text).lower()
-
-
-def part_of_label(text: str) -> str:
-    """Read a part of a label. Only ASCII letters are made small, as by PostgreSQL's `lower` of our texts."""
-    return "".join(one.lower() if one.isascii() else one for one in label(text))
-
-
-def one_of(known: Sequence[str]) -> Callable[[str], str]:
-    """Return the parser of a parameter that is one of these words."""
-
-    def read(text: str) -> str:
-        if text not in known:
-            raise ParameterFault(f"must be one of {', '.join(known)}, but is {shown(text)}.")
-        return text
-
-    return read
-
-
-def status_of_answer(text: str) -> str:
-    if not _STATUS_OF_ANSWER.fullmatch(text):
-        raise ParameterFault(f"must be a status such as 403, or 4xx for a hundred of them, but is {shown(text)}.")
-    return text
-
-
-def request_id(text: str) -> str:
-    """Read the id of a request, and return it as it is stored."""
-    if not is_request_id(text):
-        raise ParameterFault(f"must be 1 to 128 letters, digits or ._:/+=@-, but is {shown(text)}.")
-    return trace_id_of(text)
-
-
-def author(text: str) -> AskedAuthor:
-    """Read whose actions are asked for: a kind, or one of it."""
-    kind, _, which = text.partition(":")
-    if not _AUTHOR.fullmatch(text) or (kind != OPERATOR and which and int(which) > INT64_MAX):
-        kinds = "member, platform_key or operator, or one of them such as member:7, platform_key:3 or operator:ada"
-        raise ParameterFault(f"must be {kinds}, but is {shown(text)}.")
-    return AskedAuthor(kind, None if not which else which if kind == OPERATOR else int(which))
-
-
-def reference(text: str) -> str:
-    if not REFERENCE.fullmatch(text):
-        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters, but is {shown(text)}.")
-    return text
 
 
 def cursor(text: str) -> str:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic
 
 from sqlalchemy import Connection, text
 
 from app.batches.read import COLUMNS
-from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page, Row
+from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page, Row
 from app.values.payloads import approval_of, sender_of
 
 # Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
@@ -42,6 +43,10 @@ def read_page(
     """Run a page's statement, in a transaction that does nothing else, and return the page.
 
     The statement's rows are in order, each with its number `rows_read`, counted from 1.
+
+    Args:
+        start: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
     if filters.contradict_themselves:
         return Page([], None)
@@ -57,12 +62,63 @@ def read_page(
     return Page(rows, None)
 
 
-def as_row(kind: type[Row]) -> Callable[[Any], Row]:
-    """Return what makes a value of a row: a NamedTuple of its first columns, or a dataclass by their names."""
-    if issubclass(kind, tuple):
-        width = len(kind._fields)  # type: ignore[attr-defined]
-        return lambda row: kind(*row[:width])
-    return lambda row: kind(**{name: getattr(row, name) for name in kind.__slots__})  # type: ignore[attr-defined]
+@dataclass(frozen=True)
+class Listing(Generic[Row]):
+    """A list that is read from one table, newest first: by `created_at` and id, or by id. It is called for a page.
+
+    Args:
+        kind: a row, a NamedTuple of the columns.
+        columns: if they are not the fields of the row.
+        scope: the conditions that an index serves.
+        matches: the conditions on rows that are read one by one: a page with few matches ends early.
+        around: a statement around the rows of a page, which stand for `{}`.
+    """
+
+    table: str
+    kind: type[Row]
+    columns: str = ""
+    scope: Callable[[Filters], list[str]] = Filters.scope_conditions
+    matches: Callable[[Filters], list[str]] = lambda _: []
+    is_by_time: bool = True
+    around: str = "{}"
+
+    def __call__(
+        self,
+        connection: Connection,
+        filters: Filters,
+        *,
+        start: CursorPosition | None,
+        limit: int,
+        is_far: bool = False,
+    ) -> Page[Row]:
+        """Return a page, as `read_page`; with `is_far`, look as far back as for a person."""
+        return read_page(
+            connection,
+            self.statement(filters, start),
+            filters,
+            start,
+            limit=limit,
+            to_row=self._row,
+            next_start=by_time if self.is_by_time else by_id,
+            looked_at_max=FAR_BATCHES_MAX if is_far else LOOKED_AT_MAX,
+        )
+
+    def statement(self, filters: Filters, start: CursorPosition | None) -> str:
+        """Return the statement of a page that begins there."""
+        order, begin = "id DESC", "id <= :start_id"
+        if self.is_by_time:
+            order, begin = "created_at DESC, id DESC", "(created_at, id) <= (:start_moment, :start_id)"
+        columns = self.columns or ", ".join(self.kind._fields)  # type: ignore[attr-defined]
+        scope = [*self.scope(filters), *([] if start is None else [begin])]
+        return self.around.format(f"""
+            SELECT * FROM (SELECT {columns}, row_number() OVER (ORDER BY {order}) AS rows_read FROM {self.table}
+                           WHERE {" AND ".join(scope or ["true"])} ORDER BY {order} LIMIT :looked_at_max) looked_at
+            WHERE rows_read >= :looked_at_max OR ({" AND ".join(self.matches(filters) or ["true"])})
+            ORDER BY {order} LIMIT :rows
+        """)
+
+    def _row(self, row: Any) -> Row:
+        return self.kind(*row[: len(self.kind._fields)])  # type: ignore[attr-defined]
 
 
 # What is read of the table of batches, the same by its names, and the other fields of `BatchRow`.

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow, TransactionRow
-from app.pages import addresses, far, references
+from app.pages import addresses, far
 from app.pages.far import Totals
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.pages.statements import (
@@ -112,15 +112,19 @@ def _is_by_time(filters: Filters) -> bool:
 def _source(filters: Filters, start: CursorPosition | None, *, is_far: bool) -> tuple[str, str, list[str]]:
     """Return the statement of the rows that a page looks at, their order, and which of them match."""
     if filters.reference is not None:
-        source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
-        conditions = references.reference_conditions(filters)
+        source, order = addresses.rows_of_reference(filters, start), addresses.REFERENCES_NEWEST_FIRST
+        conditions = addresses.reference_conditions(filters)
     elif filters.email_key is not None:
         source, order = addresses.rows_of_address(filters, start), addresses.NEWEST_FIRST
         conditions = addresses.address_conditions(filters, moment="issued_at")
     else:
         source = far.rows_found(filters, start) if is_far else _rows_of_batches(filters, start)
         order, conditions = _NEWEST_FIRST, ["position IS NOT NULL"]
-    return source, order, [*conditions, *filters.flag_conditions(), *filters.transaction_conditions()]
+    return (
+        source,
+        order,
+        [*conditions, *filters.flag_conditions(), *filters.sender_conditions(), *filters.part_conditions()],
+    )
 
 
 def totals(connection: Connection, filters: Filters, first: Page[Row], *, limit: int) -> Totals:
@@ -153,16 +157,11 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
     A batch without a row in that range gives one row without a position, which counts as looked at.
     """
-    batches = [*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"]
-    rows = ["batch_id = b.id"]
+    begin = "" if start is None else "(issued_at, id) <= (:start_moment, :start_batch_id)"
+    batches, rows = filters.head_conditions(moment="issued_at", begin=begin), ["batch_id = b.id"]
     if start is not None:
-        batches.append("(issued_at, id) <= (:start_moment, :start_batch_id)")
-        last = f"CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"
-        rows.append(f"position <= {last}")
-    if filters.batch_id is not None:
-        batches.append("id = :batch_id")
+        rows.append(far.up_to_start())
     if filters.debit is False:
-        batches.append("debited_count < recipient_count")
         rows.append("position >= b.debited_count")
     elif filters.debit or filters.credit:
         rows.append("position < b.debited_count")

@@ -3,5 +3,5 @@
 keeping    the calls of one web process that are not written yet, and the thread that writes them
 rows       the rows in PostgreSQL
 
-`app/web/recording.py` keeps a call as it answers it. `app/pages/request_pages.py` lists the rows.
+`app/web/recording.py` keeps a call as it answers it. `app/pages/lists.py` lists the rows.
 """

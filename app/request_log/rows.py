@@ -1,10 +1,13 @@
 """The calls of keys in PostgreSQL: written in bulk, and dropped after 30 days."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from datetime import datetime
+from typing import Annotated, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, text
+
+from app.noun import Id, Noun, says
 
 REQUESTS_KEPT_DAYS = 30
 
@@ -25,6 +28,35 @@ class Call(NamedTuple):
     code: str | None
     batch_id: int | None
     ms: int
+
+
+class RequestRow(NamedTuple):
+    """A call that one of the organization's keys made."""
+
+    id: int
+    request_id: Annotated[
+        str,
+        says(
+            "Its `X-Request-Id`. An id with an @ is shown as the beginning of its SHA-256, as in the service's own"
+            " log.",
+            "8f14e45fceea167a5a36dedd4bea2543",
+        ),
+    ]
+    created_at: Annotated[
+        datetime, says("When it arrived. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
+    api_key_id: Annotated[Id, says("The id of its key.", 1)]
+    method: Annotated[str, says("Its method.", "POST")]
+    route: Annotated[
+        str | None, says("Its path, with `{id}` for each id; null if there is no such call.", "/v1/points/send")
+    ]
+    status: Annotated[int, says("The status of the answer.", 201, ge=200, le=599)]
+    code: Annotated[str | None, says("The `additional_data.code` of the answer; null if it has none.", None)]
+    batch_id: Annotated[Id | None, says("The batch that it sent, read, moved or cancelled; null if none.", 1)]
+    ms: Annotated[int, says("How long it took, in milliseconds, with its body and its wait.", 12, ge=0)]
+
+
+requests = Noun(RequestRow, "request", "requests", schema="Request")
 
 
 def write(connection: Connection, calls: Sequence[Call]) -> None:

@@ -17,7 +17,7 @@ from app.errors import NotFound
 from app.exports import settled, sources
 from app.exports.columns import BATCHES, COLUMNS, CSV, JSONL, KINDS, REVERSALS, TRANSACTIONS
 from app.exports.export import begin
-from app.pages import batch_pages, reversal_pages, transaction_pages
+from app.pages import batch_pages, lists, transaction_pages
 from app.pages.filters import BY_API, CursorPosition, Filters
 from app.postgres.connections import engine
 from app.postgres.database import transaction
@@ -35,7 +35,7 @@ _LABELS = ["=1+1", "'=1", "-2", "a,b", 'say "x"\r\ntwice', " blank ", "+", "@x",
 PAGES: dict[str, Any] = {
     TRANSACTIONS: transaction_pages.page,
     BATCHES: batch_pages.page,
-    REVERSALS: reversal_pages.page,
+    REVERSALS: lists.reversals,
 }
 
 

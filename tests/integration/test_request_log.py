@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
-from app.pages import request_pages
+from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.request_log import keeping
@@ -55,7 +55,7 @@ def call(key: str, request_id: str = "r", **changed: Any) -> Call:
 
 def listed(**looked_at: Any) -> list[str]:
     with transaction() as connection:
-        page = request_pages.page(connection, ACME, start=None, limit=1_000, **looked_at)
+        page = lists.requests(connection, ACME, start=None, limit=1_000, **looked_at)
     return [row.request_id for row in page.rows]
 
 
@@ -174,13 +174,13 @@ def test_a_page_looks_at_a_bounded_number_of_rows_in_the_index(key: str, kept: K
     )
     nobody = Filters(organization_id=1, sandbox=False, request_id="none")
     with transaction() as connection:
-        first = request_pages.page(connection, nobody, start=None, limit=10)
+        first = lists.requests(connection, nobody, start=None, limit=10)
         assert (first.rows, first.next is None) == ([], False), "it looks no further than it may"
-        far = request_pages.page(connection, nobody, start=None, limit=10, is_far=True)
+        far = lists.requests(connection, nobody, start=None, limit=10, is_far=True)
         assert (far.rows, far.next) == ([], None)
         one = Filters(organization_id=1, sandbox=False, request_id="20000")
-        assert [row.request_id for row in request_pages.page(connection, one, start=None, limit=10, is_far=True).rows]
-        statement = text(f"EXPLAIN {request_pages._statement(ACME, None)}")
+        assert [row.request_id for row in lists.requests(connection, one, start=None, limit=10, is_far=True).rows]
+        statement = text(f"EXPLAIN {lists.requests.statement(ACME, None)}")
         parameters = ACME.parameters() | {"rows": 11, "looked_at_max": 5_000}
         plan = "\n".join(connection.execute(statement, parameters).scalars())
     assert "ix_api_requests_listed" in plan

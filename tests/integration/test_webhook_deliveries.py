@@ -13,7 +13,7 @@ from standardwebhooks import Webhook as Signer
 from standardwebhooks import WebhookVerificationError
 
 from app.errors import InvalidRequest
-from app.pages import delivery_pages
+from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.scope import Scope
@@ -146,7 +146,7 @@ def _attempts(webhook: Webhook) -> list[tuple[int, int | None, str | None]]:
     """Return the number, status and error of each attempt that is shown, the oldest first."""
     with transaction() as connection:
         filters = Filters(organization_id=webhook.organization_id, sandbox=False, webhook_id=webhook.id)
-        shown = delivery_pages.page(connection, filters, start=None, limit=50)
+        shown = lists.deliveries(connection, filters, start=None, limit=50)
     return [(one.attempt, one.status, one.error) for one in reversed(shown.rows)]
 
 

@@ -10,7 +10,8 @@ import httpx
 import pytest
 from redis import Redis
 
-from app.cli.status_of_redis import down_with_redis, look_at_redis
+from app.cli.status import look_at_redis
+from app.cli.status_in_words import faults_with_redis
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
@@ -153,7 +154,7 @@ def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_
 def test_a_redis_that_takes_no_more_clients_is_named_with_what_ends_it(broker: Broker) -> None:
     with Redis.from_url(broker.url) as one:
         one.config_set("maxclients", 1)
-        [sentence] = down_with_redis(look_at_redis())
+        [(_, sentence, _)] = faults_with_redis(look_at_redis())
         one.config_set("maxclients", 100)
     assert sentence.startswith("Redis takes no more clients, until some of them end (CLIENT LIST) or ")
     assert look_at_redis()["redis_error"] is None

@@ -14,7 +14,7 @@ from app.ledger.refill import open_organization, refill_once
 from app.members import links
 from app.members.request import read_new_member
 from app.organizations import refills, whole
-from app.pages import platform_pages
+from app.pages import lists
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
 from app.platform.requests import read_changes_of_organization, read_new_key, read_new_organization, read_new_refill
 from app.postgres.database import transaction
@@ -40,7 +40,7 @@ def create() -> Response:
 def list_organizations() -> Response:
     """Answer 200 with a page of the organizations, newest first."""
     platform_caller(ORGANIZATIONS_READ)
-    return page_answer("organizations", None, platform_pages.organizations, whole.payload)
+    return page_answer("organizations", None, lists.organizations, whole.payload)
 
 
 @blueprint.get("/v1/platform/organizations/<int:organization_id>")
@@ -81,7 +81,7 @@ def list_refills(organization_id: int) -> Response:
     """Answer 200 with a page of the refills in one mode, newest first."""
     platform_caller(ORGANIZATIONS_READ)
     require = partial(organizations.get_whole, organization_id=organization_id)
-    rows = platform_pages.refills
+    rows = lists.refills
     return page_answer("refills", None, rows, refills.payload, require=require, organization_id=organization_id)
 
 
@@ -101,7 +101,7 @@ def list_keys(organization_id: int) -> Response:
     """Answer 200 with a page of the keys of both modes, newest first; each is shown by its first characters."""
     platform_caller(ORGANIZATIONS_READ)
     require = partial(organizations.get_whole, organization_id=organization_id)
-    rows = platform_pages.keys
+    rows = lists.keys
     return page_answer("keys", None, rows, api_keys.keys.payload, require=require, organization_id=organization_id)
 
 

@@ -14,7 +14,7 @@ from app.erasing.erase import erase_user
 from app.ledger.claim import claims
 from app.ledger.registering import Outcome, change_user, register_many, register_user
 from app.ledger.user_requests import read_changes, read_new_user, read_new_users
-from app.pages import entry_pages, platform_pages
+from app.pages import entry_pages, lists
 from app.platform.keys import USERS_READ, USERS_WRITE
 from app.postgres.database import transaction
 from app.users import registered
@@ -55,7 +55,7 @@ def _outcome_payload(outcome: Outcome) -> dict[str, Any]:
 def list_users() -> Response:
     """Answer 200 with a page of the users, newest first."""
     platform_caller(USERS_READ)
-    return page_answer("users", None, platform_pages.users, registered.payload)
+    return page_answer("users", None, lists.users, registered.payload)
 
 
 @blueprint.get("/v1/platform/users/<int:user_id>")

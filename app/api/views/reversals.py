@@ -6,7 +6,7 @@ from app.api.answers import envelope
 from app.api.auth import caller, caller_without_query
 from app.api.listing import page_answer
 from app.errors import NotFound
-from app.pages import reversal_pages
+from app.pages import lists
 from app.postgres.database import transaction
 from app.reversals import payloads
 from app.reversals import read as reversals
@@ -18,7 +18,7 @@ blueprint = Blueprint("reversals", __name__)
 @blueprint.get("/v1/reversals")
 def list_reversals() -> Response:
     """Answer 200 with a page of the organization's reversals in the key's mode, newest first."""
-    return page_answer("reversals", caller(), reversal_pages.page, payloads.listed_reversal_payload)
+    return page_answer("reversals", caller(), lists.reversals, payloads.listed_reversal_payload)
 
 
 @blueprint.get("/v1/reversals/<int:reversal_id>")

@@ -13,7 +13,7 @@ from app.api.listing import page_answer
 from app.api_keys import Caller
 from app.errors import NotFound
 from app.noun import Action, Null, says
-from app.pages import delivery_pages
+from app.pages import lists
 from app.postgres.database import transaction
 from app.values.key_bounds import WEBHOOKS
 from app.webhooks import actions
@@ -177,6 +177,4 @@ def list_deliveries(who: Caller, webhook_id: int) -> Response:
     next page.
     """
     require = partial(webhooks.get, row_id=webhook_id, scope=who.scope)
-    return page_answer(
-        "deliveries", who, delivery_pages.page, deliveries.payload, require=require, webhook_id=webhook_id
-    )
+    return page_answer("deliveries", who, lists.deliveries, deliveries.payload, require=require, webhook_id=webhook_id)

@@ -10,12 +10,12 @@ from app.console.caller import calling_member
 from app.console.list_queries import asked_of
 from app.console.search_forms import RequestSearch
 from app.console.slow_work import searches
-from app.pages import request_pages
+from app.pages import lists
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
-from app.pages.request_pages import RequestRow
 from app.postgres.database import transaction
 from app.postgres.standby import long_read
+from app.request_log.rows import RequestRow
 
 
 @pages.get("/requests")
@@ -27,7 +27,7 @@ def list_requests() -> str:
     asked = asked_of("requests", who, form, {})
     page: Page[RequestRow] = Page([], None)
     if not form.errors:
-        found = partial(request_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+        found = partial(lists.requests, filters=asked.filters, start=asked.start, limit=asked.limit, is_far=True)
         with searches.turn():
             page = long_read(found)
     return render_template(

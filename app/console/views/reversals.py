@@ -10,7 +10,7 @@ from app.console.caller import calling_member
 from app.console.found_files import found_file
 from app.console.list_queries import asked_of
 from app.console.search_forms import ReversalSearch
-from app.pages import reversal_pages
+from app.pages import lists
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.postgres.database import transaction
@@ -28,7 +28,7 @@ def list_reversals() -> str:
     asked = asked_of("reversals", who, form)
     page: Page[ReversalRow] = Page([], None)
     if not form.errors:
-        page = long_read(partial(reversal_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit))
+        page = long_read(partial(lists.reversals, filters=asked.filters, start=asked.start, limit=asked.limit))
     with transaction() as connection:
         authors = authors_of(connection, page.rows)
     return render_template(

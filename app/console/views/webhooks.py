@@ -15,7 +15,7 @@ from app.errors import Faults, InvalidRequest, PointsError
 from app.events.log import PATTERNS
 from app.events.read import state_of
 from app.members.members import ADMIN
-from app.pages import delivery_pages
+from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.scope import Scope
@@ -73,7 +73,7 @@ def webhook_page(webhook_id: int, form: ReplayForm) -> str:
         log = state_of(connection, scope.organization_id, sandbox=scope.sandbox)
     with transaction() as connection:
         filters = Filters(**scope._asdict(), webhook_id=webhook_id)
-        attempts = delivery_pages.page(connection, filters, start=None, limit=_DELIVERIES_SHOWN)
+        attempts = lists.deliveries(connection, filters, start=None, limit=_DELIVERIES_SHOWN)
     last = log.last_sequence
     return render_template("console/webhook.html", of=row, form=form, last_sequence=last, deliveries=attempts.rows)
 

@@ -1,0 +1,54 @@
+"""The lists that are read from one table each, newest first."""
+
+from sqlalchemy import Connection
+
+from app.api_keys import StoredKey
+from app.organizations import Refill, WholeOrganization
+from app.pages.filters import CursorPosition, Filters, Page
+from app.pages.statements import Listing, by_id, read_page
+from app.request_log.rows import REQUESTS_KEPT_DAYS, RequestRow
+from app.reversals.read import ReversalRow
+from app.users import SELECT_USERS, RegisteredUser, to_user
+from app.webhooks.attempts import DELIVERIES_KEPT_DAYS
+from app.webhooks.webhook import Delivery
+
+
+def _kept(days: int) -> str:
+    """Word that a row is not past its time: such rows are hidden at once and deleted a little later."""
+    return f"created_at >= (SELECT clock_timestamp()) - interval '{days} days'"
+
+
+organizations = Listing("organizations", WholeOrganization, is_by_time=False, scope=lambda _: [])
+keys = Listing("api_keys", StoredKey, is_by_time=False, scope=lambda _: ["organization_id = :organization_id"])
+refills = Listing("refills", Refill)
+deliveries = Listing(
+    "webhook_deliveries",
+    Delivery,
+    is_by_time=False,
+    scope=lambda _: ["webhook_id = :webhook_id", _kept(DELIVERIES_KEPT_DAYS)],
+)
+requests = Listing(
+    "api_requests",
+    RequestRow,
+    scope=lambda filters: [*filters.scope_conditions(), _kept(REQUESTS_KEPT_DAYS)],
+    matches=Filters.request_conditions,
+)
+reversals = Listing("reversals", ReversalRow, scope=Filters.head_conditions, matches=Filters.batch_conditions)
+
+
+def users(
+    connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int
+) -> Page[RegisteredUser]:
+    """Return the users of a page, each with its balance at this moment."""
+    names = [name for name in ("email_key", "external_id") if getattr(filters, name) is not None]
+    conditions = [f"{name} = :{name}" for name in names]
+    # Of an address or an external id there is one user at most: with an order, PostgreSQL might read all of them.
+    order = "" if conditions else " ORDER BY id DESC LIMIT :rows"
+    if start is not None:
+        conditions.append("id <= :start_id")
+    statement = SELECT_USERS.format(
+        condition=" AND ".join(conditions or ["true"]) + order,
+        more=", row_number() OVER (ORDER BY f.id DESC) AS rows_read",
+    )
+    statement = f"{statement} ORDER BY f.id DESC"
+    return read_page(connection, statement, filters, start, limit=limit, to_row=to_user, next_start=by_id)
