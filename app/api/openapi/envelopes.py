@@ -67,45 +67,27 @@ class Failure(BaseModel):
     additional_data: Problem | None = says("Null on a 400; on every other error its code.")
 
 
+# The data of successes whose name is that of the data and `Answer`, and that have no additional data of their own.
+_DATA = (
+    *(SentBefore, Statement, in_mode.model, SandboxTime, EventList, PlatformEventList, requests.page("calls")),
+    *(Batch, BatchList, Transaction, TransactionList, Reversal, ReversalList, QueuedReversal),
+    *(registered.model, registered.page(), RegisteredUsers, entries.page(), whole.model, whole.page()),
+    *(refills.model, refills.page(), keys.page(), actions.page(), Health, Readiness),
+    *(call.answer.data for call in DECLARED if call.answer.data is not None),
+)
 # The data and the additional data of each success, by the name of its model in the table of calls.
 _SUCCESSES: dict[str, tuple[type[BaseModel], type[Additions]]] = {
+    **{f"{data.__name__}Answer": (data, Additions) for data in _DATA},
     "VerifyAnswer": (Verdict, VerifyAdditions),
-    "SentBeforeAnswer": (SentBefore, Additions),
     "SendAnswer": (SendResult, SendAdditions),
     "AcceptedAnswer": (AcceptedBatch, SendAdditions),
     "ReverseVerifyAnswer": (ReverseVerdict, ReverseVerifyAdditions),
     "ReverseAnswer": (ReverseResult, Additions),
-    "QueuedReversalAnswer": (QueuedReversal, Additions),
-    "ReversalListAnswer": (ReversalList, Additions),
-    "ReversalAnswer": (Reversal, Additions),
-    "BatchListAnswer": (BatchList, Additions),
-    "BatchAnswer": (Batch, Additions),
-    "TransactionListAnswer": (TransactionList, Additions),
-    "TransactionAnswer": (Transaction, Additions),
-    "EventListAnswer": (EventList, Additions),
-    "RequestListAnswer": (requests.page("calls"), Additions),
     "OwnOrganizationAnswer": (in_mode.model, OrganizationAdditions),
-    "StatementAnswer": (Statement, Additions),
-    "OrganizationAnswer": (in_mode.model, Additions),
-    "SandboxTimeAnswer": (SandboxTime, Additions),
     "SandboxUserAnswer": (sandbox.users.model, ClaimedAdditions),
     "ClaimingUserAnswer": (registered.model, ClaimedAdditions),
-    "RegisteredUsersAnswer": (RegisteredUsers, Additions),
-    "UserListAnswer": (registered.page(), Additions),
-    "PlatformUserAnswer": (registered.model, Additions),
-    "EntryListAnswer": (entries.page(), Additions),
-    "PlatformOrganizationAnswer": (whole.model, Additions),
-    "OrganizationListAnswer": (whole.page(), Additions),
-    "RefillAnswer": (refills.model, Additions),
-    "RefillListAnswer": (refills.page(), Additions),
     "NewKeyAnswer": (new_keys.model, Additions),
-    "KeyListAnswer": (keys.page(), Additions),
     "NewMemberAnswer": (CreatedMember, Additions),
-    "ActionListAnswer": (actions.page(), Additions),
-    "PlatformEventListAnswer": (PlatformEventList, Additions),
-    "HealthAnswer": (Health, Additions),
-    "ReadinessAnswer": (Readiness, Additions),
-    **{call.answer.model: (call.answer.data, Additions) for call in DECLARED if call.answer.data is not None},
 }
 
 
