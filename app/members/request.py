@@ -24,7 +24,5 @@ def read_new_member(fields: Mapping[str, Any], limits: Settings) -> dict[str, An
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
-    faults = NEW_MEMBER.new_faults(fields)
-    values: dict[str, Any] = {row.name: row.read(fields, faults, limits) for row in NEW_MEMBER.rows}
-    faults.raise_if_any()
+    values = NEW_MEMBER.read(fields, limits)
     return values | {"email": values["email"].text}

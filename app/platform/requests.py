@@ -62,11 +62,12 @@ IS_DISABLED = Boolean(
 NEW_ORGANIZATION = Table(
     "NewOrganization", "An organization to make.", NAME, BALANCE, SANDBOX_BALANCE, HELD_DAYS, LOW_BALANCE
 )
-_CHANGEABLE = (NAME, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED)
+# How changes are read; what must not be null is required, if it is sent.
+CHANGEABLE = Table("", "", NAME, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED)
 CHANGED_ORGANIZATION = Table(
     "ChangedOrganization",
     "What to change of an organization; the rest stays as it is.",
-    *(replace(row, is_required=False, is_nullable=not row.is_required) for row in _CHANGEABLE),
+    *(replace(row, is_required=False, is_nullable=not row.is_required) for row in CHANGEABLE.rows),
     minProperties=1,
 )
 AMOUNT = Integer("amount", "The points to add.", 1_000, minimum=1, maximum=INT64_MAX, unit="points", is_required=True)
@@ -95,19 +96,10 @@ def read_new_organization(fields: Mapping[str, Any], limits: Settings) -> dict[s
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
-    values = _read(NEW_ORGANIZATION, fields, limits)
+    values = NEW_ORGANIZATION.read(fields, limits)
     if values["sandbox_balance"] is None:
         values["sandbox_balance"] = limits.sandbox_balance
     return values
-
-
-def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-    """Return the amount, the mode and the reference of a refill.
-
-    Raises:
-        InvalidRequest: with every fault, each under its field.
-    """
-    return _read(NEW_REFILL, fields, limits)
 
 
 def read_new_key(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
@@ -121,24 +113,3 @@ def read_new_key(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
     bounds = read_bounds(fields, faults, limits)
     faults.raise_if_any()
     return values | {"bounds": bounds}
-
-
-def _read(table: Table, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-    faults = table.new_faults(fields)
-    values = {row.name: row.read(fields, faults, limits) for row in table.rows}
-    faults.raise_if_any()
-    return values
-
-
-def read_changes_of_organization(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-    """Return what to change of an organization, by its columns.
-
-    Raises:
-        InvalidRequest: with every fault, each under its field.
-    """
-    faults = CHANGED_ORGANIZATION.new_faults(fields)
-    changes = {row.name: row.read(fields, faults, limits) for row in _CHANGEABLE if row.name in fields}
-    if not changes and faults.is_empty:
-        faults.add("body", f"The body must have at least one of {', '.join(CHANGED_ORGANIZATION.names)}.")
-    faults.raise_if_any()
-    return changes

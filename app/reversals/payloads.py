@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.reversals.preview import Recoverable
-from app.reversals.read import QUEUED, EntryRow, ReversalRow
+from app.reversals.read import QUEUED, EntryRow, ReversalRow, reversed_transactions
 from app.values import payloads
 
 
@@ -12,7 +12,7 @@ def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[s
     """Reverse result: what was taken from each transaction, the sum, and the balance right after it."""
     return {
         "reversal_id": reversal.id,
-        "transactions": _entry_payloads(entries),
+        "transactions": list(map(reversed_transactions.payload, entries)),
         "amount": reversal.reversed_amount,
         "current_balance": reversal.current_balance,
     }
@@ -20,8 +20,8 @@ def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[s
 
 def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
     """A reversal as it is now; the keys of the result are null until it is done."""
-    done = reversal.reversed_amount is not None
-    return listed_reversal_payload(reversal, transactions=_entry_payloads(entries) if done else None)
+    shown = None if reversal.reversed_amount is None else list(map(reversed_transactions.payload, entries))
+    return listed_reversal_payload(reversal, transactions=shown)
 
 
 def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
@@ -53,16 +53,3 @@ def recoverable_additions(found: Recoverable) -> dict[str, int]:
         "already_reversed": found.already_reversed,
         "not_debited": found.not_debited,
     }
-
-
-def _entry_payloads(entries: Sequence[EntryRow]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": entry.transaction_id,
-            "email": entry.email,
-            "amount": entry.amount,
-            "reversed": entry.reversed,
-            "code": entry.code,
-        }
-        for entry in entries
-    ]

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.noun import Id, Noun, Points, Shown, says, says_one_of
 from app.postgres.database import fetch_all, row_with_id
 from app.postgres.digests import digest
 from app.values.ids import POSITIONS
@@ -47,15 +48,23 @@ class ReversalRow(NamedTuple):
 
 
 class EntryRow(NamedTuple):
-    """What a reversal took from one transaction, with the transaction's id, address and amount."""
+    """What a reversal took from one transaction."""
 
-    transaction_id: int
-    email: str
-    amount: int
-    reversed: int
-    code: str | None
+    transaction_id: Annotated[Id, says("The id of the transaction.", 131_072), Shown(name="id")]
+    email: Annotated[str, says("The address as it was sent, trimmed.", "ada@example.com")]
+    amount: Annotated[Points, says("The amount of the transaction.", 50)]
+    reversed: Annotated[Points, says("Points that this reversal took.", 50)]
+    code: Annotated[
+        str | None,
+        says_one_of(
+            ("not_debited", "already_reversed", "more_than_left"),
+            "Why nothing could be taken, as a stable word; null if points were taken.",
+            None,
+        ),
+    ]
 
 
+reversed_transactions = Noun(EntryRow, "transaction", "transactions", schema="ReversedTransaction")
 COLUMNS = ", ".join(ReversalRow._fields)
 
 

@@ -28,14 +28,13 @@ from app.ledger.sandbox import NEW_USER as NEW_SANDBOX_USER
 from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS, read_changes, read_new_user, read_new_users
 from app.members.request import NEW_MEMBER, read_new_member
 from app.platform.requests import (
+    CHANGEABLE,
     CHANGED_ORGANIZATION,
     NEW_KEY,
     NEW_ORGANIZATION,
     NEW_REFILL,
-    read_changes_of_organization,
     read_new_key,
     read_new_organization,
-    read_new_refill,
 )
 from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
@@ -77,8 +76,8 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (NEW_USERS, read_new_users, {}),
     (CHANGED_USER, read_changes, {"last_name": "x"}),
     (NEW_ORGANIZATION, read_new_organization, {"name": "x"}),
-    (CHANGED_ORGANIZATION, read_changes_of_organization, {"held_days": 1}),
-    (NEW_REFILL, read_new_refill, {"amount": 1}),
+    (CHANGED_ORGANIZATION, CHANGEABLE.read_sent, {"held_days": 1}),
+    (NEW_REFILL, NEW_REFILL.read, {"amount": 1}),
     (NEW_KEY, read_new_key, {}),
     (NEW_MEMBER, read_new_member, {"email": "c@example.com", "first_name": "x", "role": "viewer"}),
 ]

@@ -12,12 +12,12 @@ from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.api.openapi.platform_answers import RegisteredUser
-from app.api.openapi.reversal_answers import ReversedTransaction
 from app.batches.errors import InsufficientBalance
 from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
 from app.organizations import in_mode
 from app.pages.entry_pages import entries
+from app.reversals.read import reversed_transactions
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
@@ -107,8 +107,8 @@ _ITEM_OF_GRACE = _TO_GRACE | {"label": "January", "reference": "order-4712", "am
 _EACH = {"transactions": [_ITEM_OF_ADA, _ITEM_OF_GRACE], "amount": 70, "current_balance": 930}
 _FROM_BOTH = {
     "transactions": [
-        example(ReversedTransaction),
-        example(ReversedTransaction, id=131_073, email=_GRACE),
+        example(reversed_transactions.model),
+        example(reversed_transactions.model, id=131_073, email=_GRACE),
     ]
 }
 _IN_PART = {

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from app.api.openapi.answer_values import Additions
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.noun import Id, Points, Time, page_of, says, says_one_of
-from app.reversals.read import QUEUED, STATUSES
+from app.reversals.read import QUEUED, STATUSES, reversed_transactions
 
 
 class ReverseVerdict(BaseModel):
@@ -28,25 +28,13 @@ class ReverseVerifyAdditions(Additions):
     not_debited: int = says("Transactions for which the balance was too low.", 0, ge=0)
 
 
-class ReversedTransaction(BaseModel):
-    """What a reversal took from one transaction."""
-
-    id: Id = says("The id of the transaction.", 131_072)
-    email: str = says("The address as it was sent, trimmed.", "ada@example.com")
-    amount: Points = says("The amount of the transaction.", 50)
-    reversed: Points = says("Points that this reversal took.", 50)
-    code: str | None = says_one_of(
-        ("not_debited", "already_reversed", "more_than_left"),
-        "Why nothing could be taken, as a stable word; null if points were taken.",
-        None,
-    )
-
-
 class ReverseResult(BaseModel):
     """Points taken back, in the order of the request, or of the batch."""
 
     reversal_id: Id = says("The id of the reversal: `GET /v1/reversals/{id}` reads it.", 2)
-    transactions: list[ReversedTransaction] = says("One per transaction asked for, in order.")
+    transactions: list[reversed_transactions.model] = says(  # type: ignore[name-defined]
+        "One per transaction asked for, in order."
+    )
     amount: Points = says("The sum of the points taken.", 100)
     current_balance: Points = says("The balance right after this reversal.", 1_000)
 
@@ -93,7 +81,9 @@ class ListedReversal(_ReversalHead):
 class Reversal(_ReversalHead):
     """A reversal as it is now."""
 
-    transactions: list[ReversedTransaction] | None = says("One per transaction asked for, in order; null until done.")
+    transactions: list[reversed_transactions.model] | None = says(  # type: ignore[name-defined]
+        "One per transaction asked for, in order; null until done."
+    )
     amount: _Taken
     current_balance: _BalanceThen
 

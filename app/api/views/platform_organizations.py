@@ -16,7 +16,7 @@ from app.members.request import read_new_member
 from app.organizations import refills, whole
 from app.pages import lists
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
-from app.platform.requests import read_changes_of_organization, read_new_key, read_new_organization, read_new_refill
+from app.platform.requests import CHANGEABLE, NEW_REFILL, read_new_key, read_new_organization
 from app.postgres.database import transaction
 from app.values.schemes import is_https
 
@@ -56,7 +56,7 @@ def show(organization_id: int) -> Response:
 def change(organization_id: int) -> Response:
     """Answer 200 with the changed organization. This waits for a running drain."""
     by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    changes = read_json(read_changes_of_organization)
+    changes = read_json(CHANGEABLE.read_sent)
     with transaction(by=by) as connection:
         changed = organizations.change(connection, organization_id, changes)
     return envelope.success(whole.payload(changed))
@@ -66,7 +66,7 @@ def change(organization_id: int) -> Response:
 def refill(organization_id: int) -> Response:
     """Answer 201 with the refill; 200 with the one that was booked with this reference before."""
     by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    new, key = read_json(read_new_refill), idempotency_key()
+    new, key = read_json(NEW_REFILL.read), idempotency_key()
     with transaction(by=by) as connection:
         booked = refill_once(connection, organization_id, **new, idempotency_key=key)
     status = 201 if booked.is_new or booked.is_replay else 200
