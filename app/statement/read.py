@@ -2,31 +2,45 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import Field
 from sqlalchemy import Connection, Row, text
 
 from app.errors import InvalidRequest
+from app.noun import Noun, Points, Shown, says
 from app.statement.moves import DAY_OF_MOMENT, MOVES, SUMS, begin_of
 
 DAYS_MAX = 366
 
 
+_Balance = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+_Sum = Shown(is_sum=True)
+
+
 class Line(NamedTuple):
-    """A day, or all days together: opening + refilled - debited + reversed + returned = closing.
+    """All days together. `opening_balance + refilled - debited + reversed + returned = closing_balance`."""
 
-    `reversed` was taken back by callers, `returned` was held too long. `unpaid` of the `transactions` were not debited.
-    """
+    opening_balance: Annotated[
+        _Balance,
+        says(
+            "The balance at the beginning. Below 0 only if points were spent at a time before that of their refill,"
+            " because a clock was put back: in a sandbox, by its reset.",
+            0,
+        ),
+        _Sum,
+    ]
+    refilled: Annotated[int, says("Points put in. Below 0 if a reset of the sandbox took points away.", 1_000), _Sum]
+    debited: Annotated[Points, says("Points of the debited transactions of batches issued then.", 100), _Sum]
+    reversed: Annotated[Points, says("Points that callers took back then.", 50), _Sum]
+    returned: Annotated[Points, says("Points that went back then because they were held too long.", 0), _Sum]
+    closing_balance: Annotated[_Balance, says("The balance at the end; of today, the balance as it is.", 950), _Sum]
+    batches: Annotated[int, says("Batches issued.", 1, ge=0)]
+    transactions: Annotated[int, says("Their transactions.", 2, ge=0)]
+    unpaid: Annotated[int, says("Those of the transactions that were not debited.", 0, ge=0)]
 
-    opening_balance: int
-    refilled: int
-    debited: int
-    reversed: int
-    returned: int
-    closing_balance: int
-    batches: int
-    transactions: int
-    unpaid: int
+
+lines = Noun(Line, "day", "days", schema="StatementTotal")
 
 
 class Statement(NamedTuple):
@@ -35,12 +49,8 @@ class Statement(NamedTuple):
     days: dict[date, Line]
     total: Line
 
-    def payload(self, number: Callable[[int], Any] = int) -> dict[str, Any]:
-        """Return what callers see of it; `number` makes a figure ready for a JSON writer that knows 64 bits only."""
-
-        def figures(line: Line) -> dict[str, Any]:
-            return {name: number(figure) for name, figure in line._asdict().items()}
-
+    def payload(self, figures: Callable[[Line], dict[str, Any]] = lines.document) -> dict[str, Any]:
+        """Return what callers see of it; `lines.payload` is for a JSON writer that knows 64 bits only."""
         days = [{"date": day.isoformat(), **figures(line)} for day, line in self.days.items()]
         return {"from": days[0]["date"], "to": days[-1]["date"], "days": days, "total": figures(self.total)}
 

@@ -7,10 +7,9 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.query import parse_statement_request, query
-from app.noun import exact_sum
 from app.postgres.database import single_statement
 from app.postgres.standby import long_read
-from app.statement.read import statement_of
+from app.statement.read import lines, statement_of
 
 blueprint = Blueprint("statement", __name__)
 
@@ -21,4 +20,4 @@ def show_statement() -> Response:
     first, last = parse_statement_request(query())
     of = partial(statement_of, organization_id=who.organization.id, sandbox=who.sandbox, first=first, last=last)
     found = long_read(of, within=single_statement)
-    return envelope.success(found.payload(exact_sum))
+    return envelope.success(found.payload(lines.payload))
