@@ -16,10 +16,16 @@ from app.api.openapi.batch_answers import (
     TransactionList,
 )
 from app.api.openapi.calls import CODES
-from app.api.openapi.event_answers import EventList
+from app.api.openapi.event_answers import EventList, PlatformEventList
 from app.api.openapi.health_answers import Health, Readiness
-from app.api.openapi.organization_answers import OrganizationAdditions
-from app.api.openapi.platform_answers import CreatedMember, PlatformEventList, RegisteredUsers
+from app.api.openapi.organization_answers import (
+    ClaimedAdditions,
+    CreatedMember,
+    OrganizationAdditions,
+    RegisteredUsers,
+    SandboxTime,
+    Statement,
+)
 from app.api.openapi.reversal_answers import (
     QueuedReversal,
     Reversal,
@@ -28,8 +34,6 @@ from app.api.openapi.reversal_answers import (
     ReverseVerdict,
     ReverseVerifyAdditions,
 )
-from app.api.openapi.sandbox_answers import ClaimedAdditions, SandboxTime
-from app.api.openapi.statement_answers import Statement
 from app.api.openapi.verify_answers import SentBefore, Verdict, VerifyAdditions
 from app.api_keys import keys, new_keys
 from app.ledger import sandbox

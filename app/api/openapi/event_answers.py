@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from app.events.log import TYPES
-from app.noun import Id, Time, says, says_one_of
+from app.events.log import PLATFORM_TYPES, TYPES
+from app.noun import Id, Null, Time, says, says_one_of
 
 BATCH_IN_EVENT = {
     "batch": {
@@ -72,4 +72,29 @@ class EventList(BaseModel):
     """The next events, oldest first."""
 
     events: list[Event] = says("The events after `after`.")
+    last_sequence: LastSequence
+
+
+class PlatformEvent(BaseModel):
+    """One thing that happened to a user or an organization. An event never changes."""
+
+    type: str = says_one_of(PLATFORM_TYPES, "What happened.", "user.registered")
+    timestamp: EventTime
+    id: EventId = says("The id of the event.", "evt_9")
+    sequence: Id = says("Its place in the log of the platform: 1, 2, 3 … without a gap.", 4)
+    sandbox: bool = says("Always false: the platform has one log.", False)
+    version: str = says("The version of this format.", "1.0")
+    organization: Null = says("Always null: the log is the platform's. `data` has what the event is about.", None)
+    data: dict[str, Any] = says(
+        "What it is about. `user` has its `id` alone, with `fields`, the names of those that changed. `organization` is"
+        " as it was then, with the live balance, or with that of the sandbox if `sandbox` is true; a refill also has"
+        " `amount` and `reference`. There are no addresses and no names of users.",
+        {"user": {"id": 7}},
+    )
+
+
+class PlatformEventList(BaseModel):
+    """The next events, oldest first."""
+
+    events: list[PlatformEvent] = says("The events after `after`.")
     last_sequence: LastSequence

@@ -11,7 +11,7 @@ from app.api.calls import CALLS
 from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
-from app.api.openapi.platform_answers import RegisteredUser
+from app.api.openapi.organization_answers import RegisteredUser
 from app.batches.errors import InsufficientBalance
 from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
