@@ -5,7 +5,7 @@ A scheduled batch is not in the queue, so no drain finds it. Once it is due, a r
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -14,6 +14,7 @@ from app.batches import key_limits
 from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchConflict, InvalidRequest
+from app.noun import Noun, Points, says
 from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.digests import digest
 from app.postgres.locks import lock_organization
@@ -170,13 +171,15 @@ _RELEASE_DUE = text("""
 """)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scheduled:
-    """What is scheduled: how many batches, for how many points if all are paid, and when the next is due."""
+class Scheduled(NamedTuple):
+    """The scheduled batches of the organization in the key's mode. No points are reserved for them."""
 
-    batches: int
-    amount: int
-    next_at: datetime | None
+    batches: Annotated[int, says("How many batches are scheduled.", 0, ge=0)]
+    amount: Annotated[Points, says("The points for all their recipients together, at most what 64 bits hold.", 0)]
+    next_at: Annotated[datetime | None, says("When the next one is due; null if there is none.", None)]
+
+
+schedules = Noun(Scheduled, "batch", "batches")
 
 
 def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Scheduled:

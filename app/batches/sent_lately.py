@@ -7,13 +7,14 @@ that may cost is bounded (`LOOKED_AT_MAX`), however many the organization has.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from app.batches.errors import StillComparing
 from app.batches.queue import PLACE
 from app.batches.request import IssueRequest
+from app.noun import Id, Noun, Shown, says
 from app.postgres import locks
 
 DAYS = 30
@@ -25,11 +26,17 @@ NAMED_MAX = 5
 
 
 class AlikeBatch(NamedTuple):
-    """A batch that was alike for `recipients` of those asked about. `issued_at` is None until it is issued."""
+    """A batch in which some of the recipients were sent the same."""
 
-    id: int
-    recipients: int
-    issued_at: datetime | None
+    id: Annotated[Id, says("The id of the batch.", 1), Shown(name="batch_id")]
+    recipients: Annotated[int, says("How many of the recipients asked about it concerns.", 2, ge=1)]
+    issued_at: Annotated[
+        datetime | None,
+        says("When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"),
+    ]
+
+
+alike = Noun(AlikeBatch, "batch", "batches")
 
 
 class SentLately(NamedTuple):

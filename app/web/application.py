@@ -17,7 +17,6 @@ from app.api.views import (
     events,
     health,
     organization,
-    platform_actions,
     platform_organizations,
     platform_users,
     requests,
@@ -62,8 +61,7 @@ def create_app() -> Flask:
     app.url_map.redirect_defaults = False
     with_key = (
         *(verify, sent_before, send, reverse, batches, batch_actions, transactions, reversals, events),
-        *(requests, organization, statement, sandbox),
-        *(platform_users, platform_organizations, platform_actions),
+        *(requests, organization, statement, sandbox, platform_users, platform_organizations),
     )
     for endpoint in (*with_key, health, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

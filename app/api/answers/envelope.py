@@ -6,14 +6,12 @@ from typing import Any
 import orjson
 from flask import Response
 
-from app.batches.schedule import Scheduled
-from app.batches.sent_lately import SentLately
+from app.batches.sent_lately import SentLately, alike
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.metrics.record import note_code
 from app.reversals.preview import Recoverable
 from app.settings import Settings
-from app.values.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
 
@@ -110,22 +108,9 @@ def sent_lately_payload(lately: SentLately) -> dict[str, Any]:
         "same_label": lately.same_label,
         "same_amount": lately.same_amount,
         "batch_count": lately.batch_count,
-        "batches": [
-            {
-                "batch_id": batch.id,
-                "recipients": batch.recipients,
-                "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
-            }
-            for batch in lately.batches
-        ],
+        "batches": list(map(alike.payload, lately.batches)),
         "complete": lately.is_whole,
     }
-
-
-def scheduled_payload(scheduled: Scheduled) -> dict[str, Any]:
-    """The scheduled batches of an organization, for `additional_data.scheduled`."""
-    next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
-    return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}
 
 
 def limits_payload(limits: Settings) -> dict[str, Any]:

@@ -5,21 +5,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, create_model
 
 from app.api.openapi.answer_values import Additions
+from app.batches.schedule import schedules
 from app.ledger.claim import claims
 from app.ledger.registering import OUTCOMES
 from app.ledger.sandbox import NOW
 from app.members.members import ROLES
-from app.noun import Id, Points, Time, says, says_one_of
+from app.noun import Id, Time, says, says_one_of
 from app.statement.read import lines
 from app.users import registered
-
-
-class Scheduled(BaseModel):
-    """The scheduled batches of the organization in the key's mode. No points are reserved for them."""
-
-    batches: int = says("How many batches are scheduled.", 0, ge=0)
-    amount: Points = says("The points for all their recipients together, at most what 64 bits hold.", 0)
-    next_at: Time | None = says("When the next one is due; null if there is none.", None)
 
 
 class Limits(BaseModel):
@@ -33,7 +26,7 @@ class Limits(BaseModel):
 class OrganizationAdditions(Additions):
     """The scheduled batches, and the limits of a send."""
 
-    scheduled: Scheduled = says("The scheduled batches.")
+    scheduled: schedules.model = says("The scheduled batches.")  # type: ignore[name-defined]
     limits: Limits = says("The limits of a send.")
 
 

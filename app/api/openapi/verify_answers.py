@@ -4,8 +4,8 @@ from pydantic import BaseModel
 
 from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions
 from app.batches.errors import InsufficientBalance, KeyLimit
-from app.batches.sent_lately import NAMED_MAX
-from app.noun import Id, Points, Time, says, says_one_of
+from app.batches.sent_lately import NAMED_MAX, alike
+from app.noun import Points, says, says_one_of
 
 
 class Verdict(BaseModel):
@@ -28,16 +28,6 @@ class VerifyAdditions(Additions):
     affordable_recipients: int = says("How many recipients, from the first on, the balance pays.", 2, ge=0)
 
 
-class AlikeBatch(BaseModel):
-    """A batch in which some of the recipients were sent the same."""
-
-    batch_id: Id = says("The id of the batch.", 1)
-    recipients: int = says("How many of the recipients asked about it concerns.", 2, ge=1)
-    issued_at: Time | None = says(
-        "When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"
-    )
-
-
 class SentBefore(BaseModel):
     """How many of the recipients were sent the same lately, each counted once, by what was most alike."""
 
@@ -47,5 +37,7 @@ class SentBefore(BaseModel):
     same_label: int = says("Another amount with the same label.", 0, ge=0)
     same_amount: int = says("The same amount with another label.", 0, ge=0)
     batch_count: int = says("How many batches these are in.", 1, ge=0)
-    batches: list[AlikeBatch] = says(f"Up to {NAMED_MAX} of them, those with the most of the recipients first.")
+    batches: list[alike.model] = says(  # type: ignore[name-defined]
+        f"Up to {NAMED_MAX} of them, those with the most of the recipients first."
+    )
     complete: bool = says("False: there were so many batches that only the newest ones were compared.", True)

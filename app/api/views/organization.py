@@ -19,6 +19,6 @@ def show_organization() -> Response:
         scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
     return envelope.success(
         in_mode.payload(who.organization),
-        scheduled=envelope.scheduled_payload(scheduled),
+        scheduled=schedule.schedules.payload(scheduled),
         limits=envelope.limits_payload(settings()),
     )
