@@ -4,14 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-import click
-
 from app.errors import Refused
 from app.recipient_files import ListText, SheetUnclear, opened
-
-sheet_option = click.option(
-    "--sheet", metavar="NAME", help="The sheet of a workbook: its name or number [default: the one with addresses]."
-)
 
 
 @contextmanager

@@ -52,6 +52,9 @@ url_option = click.option("--url", help="URL of the service [default: the one th
 patience_option = click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
 )
+sheet_option = click.option(
+    "--sheet", metavar="NAME", help="The sheet of a workbook: its name or number [default: the one with addresses]."
+)
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 data_dir_option = click.option(

@@ -8,8 +8,15 @@ from typing import Any
 
 import click
 
-from app.cli.lists import sheet_option
-from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option, yes_option
+from app.cli.options import (
+    data_dir_option,
+    json_option,
+    key_option,
+    patience_option,
+    sheet_option,
+    url_option,
+    yes_option,
+)
 from app.cli.send import output, preparing, sending
 from app.cli.send.run import Choices
 from app.cli.service import running_url
