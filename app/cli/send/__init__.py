@@ -17,7 +17,7 @@ from app.cli.options import (
     url_option,
     yes_option,
 )
-from app.cli.send import output, preparing, sending
+from app.cli.send import output, steps
 from app.cli.send.run import Choices
 from app.cli.service import running_url
 from app.errors import Refused
@@ -84,10 +84,10 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     chosen = Choices(as_json=as_json, url=url or running_url(data_dir), key=key, **choices)
     with ExitStack() as stack:
         try:
-            run = stack.enter_context(preparing.prepared(chosen))
-            preparing.ask(run)
+            run = stack.enter_context(steps.prepared(chosen))
+            steps.ask(run)
         except KeyboardInterrupt:
             raise Refused("Nothing was sent.") from None
-        sending.send(run)
+        steps.send(run)
         status = output.report(run)
     sys.exit(status)
