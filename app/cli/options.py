@@ -1,13 +1,15 @@
 """The options and arguments that several commands have."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 import click
 
-from app.errors import Fault, Faults
+from app.errors import Fault, Faults, Refused
 from app.local.datadir import DEFAULT
+from app.recipient_files import ListText, SheetUnclear, opened
 from app.values.ids import require_id
 
 
@@ -66,3 +68,17 @@ data_dir_option = click.option(
     type=click.Path(file_okay=False),
     help="Where the embedded servers keep their data.",
 )
+
+
+@contextmanager
+def opened_list(raw: BinaryIO, name: str, sheet: str | None) -> Iterator[ListText]:
+    """Open a list.
+
+    Raises:
+        Refused: it cannot be read; or --sheet is needed.
+    """
+    try:
+        with opened(raw, name, sheet=sheet) as text:
+            yield text
+    except SheetUnclear as error:
+        raise Refused(f"{error.sentence} Choose one with --sheet, by name or number.") from None

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import click
 
 from app.cli.answer import confirms
-from app.cli.lists import opened_list
+from app.cli.options import opened_list
 from app.cli.send import output
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
