@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from app.batches import payloads
 from app.errors import NotFound
-from app.exports import sources
+from app.exports import export, sources
 from app.exports.columns import BATCHES, COLUMNS, CSV, JSONL, KINDS, REVERSALS, TRANSACTIONS
 from app.exports.export import begin
 from app.pages import batch_pages, lists, transaction_pages
