@@ -71,7 +71,7 @@ def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at
         InvalidRequest: with every fault of the query.
     """
     rows: list[_Row] = []
-    asked = parse_page_request(kind, query, None, **of)  # type: ignore[arg-type]
+    asked = parse_page_request(kind, query, None, **of)
     start = asked.start
     while len(rows) < at_most:
         with transaction() as connection:
