@@ -1,9 +1,9 @@
 """The options and arguments that several commands have."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
@@ -11,6 +11,8 @@ from app.errors import Fault, Faults, Refused
 from app.local.datadir import DEFAULT
 from app.recipient_files import ListText, SheetUnclear, opened
 from app.values.ids import require_id
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class RowId(click.ParamType[int]):
@@ -47,13 +49,20 @@ def read_key(_context: click.Context, _parameter: click.Parameter, text: str) ->
     return key
 
 
-key_option = click.option(
+_key_option = click.option(
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=read_key, help="The API key to send with."
 )
-url_option = click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
+_url_option = click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
 patience_option = click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
 )
+
+
+def calling_options(command: _Command) -> _Command:
+    """Give a command that calls the service the key that it calls with, and the URL."""
+    return _key_option(_url_option(command))
+
+
 sheet_option = click.option(
     "--sheet", metavar="NAME", help="The sheet of a workbook: its name or number [default: the one with addresses]."
 )

@@ -8,15 +8,7 @@ from typing import Any
 
 import click
 
-from app.cli.options import (
-    data_dir_option,
-    json_option,
-    key_option,
-    patience_option,
-    sheet_option,
-    url_option,
-    yes_option,
-)
+from app.cli.options import calling_options, data_dir_option, json_option, patience_option, sheet_option, yes_option
 from app.cli.send import output, steps
 from app.cli.send.run import Choices
 from app.cli.service import running_url
@@ -40,8 +32,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 @click.option(
     "--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column]."
 )
-@key_option
-@url_option
+@calling_options
 @click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @sheet_option
