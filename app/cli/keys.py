@@ -35,6 +35,7 @@ def _bounds(row: Mapping[str, Any]) -> str:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_KEEP_IT = "It is shown once and not stored: keep it now."
 _POINTS = click.IntRange(1, INT64_MAX)
 _CREATED: Columns = {"Created": "created_at", "Last used": "last_used_at", "Revoked": "revoked_at"}
 _COLUMNS: Columns = {
@@ -88,7 +89,7 @@ def create(
         name = api_keys.names_of(connection, [api_key_id])[api_key_id]
     title = with_name(f"{'development' if development else 'live'} key {api_key_id}", name)
     words = f" It has bounds: {bounds.in_words()}." if bounds.in_words() else ""
-    sentence = f"{key}\nThis is {title}.{words} It is shown once and not stored: keep it now."
+    sentence = f"{key}\nThis is {title}.{words} {_KEEP_IT}"
     told = {"id": api_key_id, "key": key, "name": name, "organization_id": organization_id, "sandbox": development}
     return Answer(told | bounds.payload(), sentence=sentence)
 
@@ -135,11 +136,8 @@ def create_platform_key(name: str, scopes: tuple[str, ...]) -> Answer:
     """Make a platform key for a program that NAME tells. The key is shown once."""
     with transaction(by=by_operator()) as connection:
         made, key = platform_rows.create(connection, name, scopes)
-    sentence = (
-        f"{key}\nThis is platform key {made.id}, with the scopes {', '.join(made.scopes)}. It is shown once and not"
-        " stored: keep it now."
-    )
-    return Answer({"id": made.id, "key": key, "name": made.name, "scopes": list(made.scopes)}, sentence=sentence)
+    words = f"{key}\nThis is platform key {made.id}, with the scopes {', '.join(made.scopes)}. {_KEEP_IT}"
+    return Answer({"id": made.id, "key": key, "name": made.name, "scopes": list(made.scopes)}, sentence=words)
 
 
 @platform_keys.command(name="list")

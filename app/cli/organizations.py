@@ -20,20 +20,13 @@ from app.values.timestamps import HOLD_DAYS_MAX
 
 def _state(row: Mapping[str, Any]) -> str:
     """Return what keeps an organization from issuing, or that it may issue."""
-    states = [state for state in ("disabled", "suspended") if row[f"is_{state}"]]
-    return ", ".join(states) or "may issue"
-
-
-def _held(row: Mapping[str, Any]) -> str:
-    """Return for how long points are held."""
-    return "for ever" if row["held_days"] is None else f"{row['held_days']} days"
+    return ", ".join(state for state in ("disabled", "suspended") if row[f"is_{state}"]) or "may issue"
 
 
 def _approval(row: Mapping[str, Any]) -> str:
     """Return which sends await an approval."""
-    if row["approval_above"] is None:
-        return "never"
-    return f"{row['approval_of']} above {points(row['approval_above'])}"
+    above = row["approval_above"]
+    return "never" if above is None else f"{row['approval_of']} above {points(above)}"
 
 
 _COLUMNS: Columns = {
@@ -43,7 +36,7 @@ _COLUMNS: Columns = {
     "After last refill": "last_refill",
     "Sandbox": "sandbox_balance",
     "Low below": "low_balance",
-    "Held": _held,
+    "Held": lambda row: "for ever" if row["held_days"] is None else f"{row['held_days']} days",
     "Approval": _approval,
     "State": _state,
     "Created": "created_at",
@@ -80,11 +73,8 @@ def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
     with transaction(by=by_operator()) as connection:
         organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
-        return _show(
-            connection,
-            organization_id,
-            f"Made organization {organization_id}. Next: points keys create {organization_id}",
-        )
+        sentence = f"Made organization {organization_id}. Next: points keys create {organization_id}"
+        return _show(connection, organization_id, sentence)
 
 
 @organizations.command(name="list")
@@ -115,13 +105,10 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
     with transaction(by=by_operator()) as connection:
         booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
         mode = "sandbox" if sandbox else "live"
-        if booked.is_new:
-            sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
-        else:
-            sentence = (
-                f"Nothing was booked: the refill of {points(amount)} {mode} points with this reference was booked"
-                " before."
-            )
+        sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
+        if not booked.is_new:
+            before = f"the refill of {points(amount)} {mode} points with this reference was booked before"
+            sentence = f"Nothing was booked: {before}."
         return _show(connection, organization_id, sentence)
 
 

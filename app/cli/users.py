@@ -132,26 +132,15 @@ def import_file(file: Path, sheet: str | None = None) -> Answer:
 
     counts = import_users(file, sheet=sheet)
     # Show all of them if there is no file of them.
-    shown = len(counts.bad_rows) if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
-    faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:shown]]
+    bad, shown_max = counts.bad_rows, None if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
+    faults = [f"line {row.line}: {row.reason}" for row in bad[:shown_max]]
     if counts.errors_file is not None:
-        more = len(counts.bad_rows) - len(faults)
-        faults.append(
-            f"{f'… and {points(more)} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}"
-        )
+        more = f"… and {points(len(bad) - len(faults))} more. " if len(bad) > len(faults) else ""
+        faults.append(f"{more}The bad rows, with the reasons: {counts.errors_file}")
     sentence = (
         f"{points(counts.registered)} registered, {points(counts.already_registered)} registered already,"
-        f" {counted(len(counts.bad_rows), 'bad row')}."
+        f" {counted(len(bad), 'bad row')}."
     )
-    return Answer(
-        {
-            "registered": counts.registered,
-            "already_registered": counts.already_registered,
-            "bad": len(counts.bad_rows),
-            "bad_rows": [bad._asdict() for bad in counts.bad_rows],
-            "errors_file": counts.errors_file,
-        },
-        sentence=sentence,
-        faults=faults,
-        exit_status=1 if counts.bad_rows else 0,
-    )
+    told = {"registered": counts.registered, "already_registered": counts.already_registered, "bad": len(bad)}
+    told |= {"bad_rows": [row._asdict() for row in bad], "errors_file": counts.errors_file}
+    return Answer(told, sentence=sentence, faults=faults, exit_status=1 if bad else 0)
