@@ -1,6 +1,6 @@
 """The audit rule about the days that are counted for statements, in the form of `app.audit.rules`."""
 
-from app.statement.moves import DAY_OF_MOMENT, MOVES, SUMS, begin_of
+from app.statement.read import DAY_OF_MOMENT, MOVES, SUMS, begin_of
 
 _MODES = """(SELECT id AS organization_id, false AS sandbox, counted_until FROM organizations
              UNION ALL SELECT id, true, sandbox_counted_until FROM organizations) mode"""

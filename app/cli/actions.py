@@ -1,23 +1,17 @@
 """`points actions`: who did what, and when."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from app import organizations
-from app.cli.answer import Answer
-from app.cli.operator_command import operator_command
+from app.cli.answer import Answer, Columns
+from app.cli.operator_command import limit_option, operator_command, rows_of
 from app.cli.options import ORGANIZATION_ID, in_words_of_options
-from app.cli.pages import rows_of
 from app.errors import InvalidRequest
 from app.pages import action_pages
-from app.pages.parameters import LIMIT_DEFAULT
-from app.pages.queries import parse_page_request
 from app.postgres.database import transaction
-
-if TYPE_CHECKING:
-    from app.cli.tables import Columns
 
 
 def _author(row: Mapping[str, Any]) -> str:
@@ -32,7 +26,7 @@ def _organization(row: Mapping[str, Any]) -> str:
     return "–" if row["organization"] is None else str(row["organization"]["id"])
 
 
-_COLUMNS: "Columns" = {
+_COLUMNS: Columns = {
     "ID": "id",
     "When": "created_at",
     "Who": _author,
@@ -51,18 +45,17 @@ _COLUMNS: "Columns" = {
 )
 @click.option("--created-from", metavar="TIME", help="At this time or later, such as 2026-01-31T00:00:00Z.")
 @click.option("--created-to", metavar="TIME", help="At this time or earlier.")
-@click.option("--limit", type=click.IntRange(1), default=LIMIT_DEFAULT, show_default=True, help="At most so many.")
+@limit_option
 @operator_command
-def actions(limit: int, **filters: str | int | None) -> Answer:
+def actions(limit: int, **filters: Any) -> Answer:
     """Show who did what, newest first: operators by commands, the platform's programs, and members in the console."""
     query = {name: [str(value)] for name, value in filters.items() if value is not None}
     try:
-        asked = parse_page_request("actions", query, None)
+        rows = rows_of("actions", action_pages.page, query, at_most=limit)
     except InvalidRequest as error:
         options = {name: f"--{name.replace('_', '-')}" for name in filters}
         raise click.UsageError(in_words_of_options(error.faults, options)) from None
-    if "organization" in query:
+    if not rows and filters["organization"] is not None:
         with transaction() as connection:
-            organizations.get(connection, asked.filters.organization_id, sandbox=False)  # None would hide a wrong id.
-    rows = rows_of(action_pages.page, asked, at_most=limit)
+            organizations.get(connection, filters["organization"], sandbox=False)  # None would hide a wrong id.
     return Answer(list(map(action_pages.actions.document, rows)), columns=_COLUMNS)

@@ -4,9 +4,10 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,28 +15,34 @@ from app.errors import Refused
 from app.values.texts import in_utf8
 from app.values.timestamps import timestamp
 
-if TYPE_CHECKING:
-    from app.cli.tables import Columns
+# Each heading of a table, with the key of a row or a function that makes the cell.
+Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
+
+
+def document(row: Any, **more: object) -> dict[str, Any]:
+    """Turn a row of a noun, a NamedTuple or a dataclass, into a JSON document."""
+    return (row._asdict() if hasattr(row, "_asdict") else asdict(row)) | more
 
 
 class Answer:
     """The answer of a command: a document for `--json`, and a sentence or a table for a person.
 
-    With `columns` (heading to key of the row), the document is shown as a table, or the `rows` of it that are given.
+    The document may be a noun's row, or a list of them. With `columns`, it is shown as a table, or the `rows` of it
+    that are given.
     `faults` are sentences about the command's input. They go to standard error; the document has them in its own form.
     """
 
     def __init__(
         self,
-        document: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        content: Any,
         *,
         sentence: str | None = None,
-        columns: "Columns | None" = None,
+        columns: Columns | None = None,
         rows: Sequence[Mapping[str, Any]] | None = None,
         faults: Sequence[str] = (),
         exit_status: int = 0,
     ) -> None:
-        self._document = document
+        self._document = _in_documents(content)
         self._sentence = sentence
         self._columns = columns
         self._rows = rows
@@ -56,6 +63,12 @@ class Answer:
             print_table(whole if self._rows is None else self._rows, self._columns)
         if self._sentence is not None:
             click.echo(self._sentence)
+
+
+def _in_documents(content: Any) -> dict[str, Any] | list[dict[str, Any]]:
+    if isinstance(content, Mapping):
+        return dict(content)
+    return [dict(_in_documents(row)) for row in content] if isinstance(content, list) else document(content)
 
 
 def _writable(value: Any) -> Any:

@@ -9,8 +9,8 @@ from redis.exceptions import RedisError
 
 from app.audit.run import BREACHES_SHOWN_MAX
 from app.audit.run import audit as audit_books
-from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.answer import Answer, document
+from app.cli.operator_command import operator_command
 from app.messaging import last_runs
 from app.postgres.database import snapshot
 from app.postgres.standby import long_read

@@ -30,16 +30,12 @@ def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
     """
     with transaction() as connection:
         is_first_start = not organizations.find_all(connection, sandbox=False)
-    if is_first_start:
-        keys, token = _make_organization()
-        datadir.write(_FILE, keys)
-        link = [
-            f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:",
-            f"  {links.link_to(web_url, token)}",
-            "",
-        ]
-        return keys, _first_batch(web_url, keys) + link
-    return datadir.read(_FILE) or None, []
+    if not is_first_start:
+        return datadir.read(_FILE) or None, []
+    keys, token = _make_organization()
+    datadir.write(_FILE, keys)
+    link = f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:"
+    return keys, [*_first_batch(web_url, keys), link, f"  {links.link_to(web_url, token)}", ""]
 
 
 def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
@@ -101,15 +97,14 @@ def _first_batch(web_url: str, keys: Keys) -> list[str]:
     except points_client.PointsError as error:
         # For example, a rate limit of one call a day. The service runs, and the keys exist.
         return [f"A first batch was not issued: {error}", ""]
-    lines = ["A first batch, verified and issued over HTTP:"]
-    lines.append(f"  POST /v1/points/verify  200  validated {json.dumps(verified.validated)}")
-    lines.append(f"  POST /v1/points/send    {201 if sent.transactions else 202}  batch {sent.batch_id}")
-    for transaction_sent in sent.transactions:
-        outcome = "credited" if transaction_sent.credited else "held until an account is registered"
-        lines.append(
-            f"    transaction {transaction_sent.id}  {transaction_sent.email:<18}"
-            f" {transaction_sent.amount} points, {outcome}"
-        )
+    lines = [
+        "A first batch, verified and issued over HTTP:",
+        f"  POST /v1/points/verify  200  validated {json.dumps(verified.validated)}",
+        f"  POST /v1/points/send    {201 if sent.transactions else 202}  batch {sent.batch_id}",
+    ]
+    for row in sent.transactions:
+        outcome = "credited" if row.credited else "held until an account is registered"
+        lines.append(f"    transaction {row.id}  {row.email:<18} {row.amount} points, {outcome}")
     if sent.current_balance is not None:
         lines.append(f"    current balance {points(sent.current_balance)}")
     if grace.claimed is not None:

@@ -14,7 +14,7 @@ import httpx
 import orjson
 from standardwebhooks import Webhook
 
-from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option
+from app.cli.options import calling_options, data_dir_option, json_option, patience_option
 from app.cli.service import Service, running_url, say
 from app.errors import Refused
 
@@ -29,8 +29,7 @@ def events() -> None:
 
 
 @events.command()
-@key_option
-@url_option
+@calling_options
 @patience_option
 @click.option("--after", type=click.IntRange(min=0), help="Begin after this sequence [default: with what comes now].")
 @click.option("--types", help="Only these types, such as batch.*,transaction.claimed.")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
+from functools import reduce
 
 import click
 from sqlalchemy.exc import DBAPIError
@@ -67,7 +68,7 @@ def _command(kind: str) -> click.Command:
             _write(made, kind)
         click.echo(_summary(made, kind), err=True)
 
-    decorators = [
+    options = [
         click.argument("organization_id", type=ORGANIZATION_ID),
         *(click.option(option, name, help=words) for name, (option, words) in filters.items()),
         click.option("--csv", "form", flag_value=CSV, default=CSV, help="Write CSV, as without --jsonl."),
@@ -76,14 +77,13 @@ def _command(kind: str) -> click.Command:
         click.option("--sandbox", is_flag=True, help="Export the sandbox instead of what is live."),
         data_dir_option,
     ]
-    for decorator in reversed(decorators):
-        run = decorator(run)
     words = f"""Write all {kind} of an organization to standard output, oldest first.
 
     Without the last line, which tells the number of rows and their sums, the file broke off: give the same command with
     --after and the id in its last whole line.
     """
-    return click.command(kind, help=words, short_help=f"Write all {kind}.")(run)
+    command = click.command(kind, help=words, short_help=f"Write all {kind}.")
+    return command(reduce(lambda function, option: option(function), reversed(options), run))
 
 
 for _kind in KINDS:
@@ -91,19 +91,11 @@ for _kind in KINDS:
 
 
 def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *, sandbox: bool) -> Filters:
-    """Read the options by the rules of the lists.
-
-    Raises:
-        NotFound: there is no such organization.
-        UsageError: for the options with a fault.
-    """
+    """Read the options by the rules of the lists; those with a fault are a UsageError."""
     with transaction() as connection:
         organizations.get(connection, organization_id, sandbox=sandbox)
-    asked = {name: value for name, value in given.items() if value is not None}
-    for name, place in (("created_from", 0), ("created_to", 1)):
-        if name in asked:
-            asked[name] = _moment(asked[name], place)
-    query = {name: [value] for name, value in asked.items()} | {"sandbox": [str(sandbox)]}
+    query = {name: [_moment(name, value)] for name, value in given.items() if value is not None}
+    query["sandbox"] = [str(sandbox)]
     try:
         return parse_page_request(kind, query, None, organization_id=organization_id, also=("sandbox",)).filters
     except InvalidRequest as error:
@@ -114,12 +106,15 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
         raise click.UsageError(in_words_of_options(faults, options)) from None
 
 
-def _moment(text: str, place: int) -> str:
-    """Return the first (0) or last (1) moment of a day; any other text as it is: the rules of the lists judge it."""
+def _moment(name: str, text: str) -> str:
+    """Return the moment of a day of `_PERIOD`; any other text as it is: the rules of the lists judge it."""
+    if name not in _PERIOD:
+        return text
     try:
-        return timestamp(day_of(ZONE_OF_ALL, date.fromisoformat(text))[place])
+        first, last = day_of(ZONE_OF_ALL, date.fromisoformat(text))
     except (ValueError, OverflowError):
         return text
+    return timestamp(first if name == "created_from" else last)
 
 
 class _Output:

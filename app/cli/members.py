@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from app import organizations
 from app.cli.answer import Answer
-from app.cli.operator_command import by_operator, document, operator_command
+from app.cli.operator_command import by_operator, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.members import links
@@ -70,7 +70,7 @@ def list_members(id_of_one: int | None, organization_id: int | None) -> Answer:
         if organization_id is not None:
             organizations.get(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
         found = rows.find_all(connection, organization_id)
-    return Answer([document(row) for row in found], columns=_COLUMNS)
+    return Answer(found, columns=_COLUMNS)
 
 
 @members.command()

@@ -4,8 +4,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from psycopg.errors import InsufficientPrivilege, QueryCanceled
@@ -21,11 +20,20 @@ from app.local.interrupts import end_gently
 from app.local.owner import user_name
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
+from app.pages.filters import Page
+from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.queries import Query, parse_page_request
 from app.postgres.connections import discard_inherited_connections, engine
-from app.postgres.database import is_away, is_locked_out
+from app.postgres.database import is_away, is_locked_out, transaction
 from app.postgres.session_checks import WrongSession
 from app.settings import settings
 from app.values.authors import OPERATOR_LENGTH_MAX, Author
+
+_Row = TypeVar("_Row")
+
+limit_option = click.option(
+    "--limit", type=click.IntRange(1), default=LIMIT_DEFAULT, show_default=True, help="At most so many."
+)
 
 
 def operator_command(
@@ -56,11 +64,23 @@ def by_operator() -> Author:
     return Author(operator=user_name(os.getuid())[:OPERATOR_LENGTH_MAX])
 
 
-def document(row: Any, **more: object) -> dict[str, Any]:
-    """Turn a dataclass of the ledger into a JSON document."""
-    assert is_dataclass(row), "the nouns answer in dataclasses"
-    assert not isinstance(row, type), "and with one of them, not with its class"
-    return asdict(row) | more
+def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at_most: int, **of: int) -> list[_Row]:
+    """Return the first rows of a list of the platform's, each page of it read in a transaction of its own.
+
+    Raises:
+        InvalidRequest: with every fault of the query.
+    """
+    rows: list[_Row] = []
+    asked = parse_page_request(kind, query, None, **of)
+    start = asked.start
+    while len(rows) < at_most:
+        with transaction() as connection:
+            page = read_page(connection, asked.filters, start=start, limit=min(at_most - len(rows), LIMIT_MAX))
+        rows += page.rows
+        start = page.next
+        if start is None:
+            break
+    return rows
 
 
 @contextmanager

@@ -1,14 +1,18 @@
 """The options and arguments that several commands have."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
-from app.errors import Fault, Faults
+from app.errors import Fault, Faults, Refused
 from app.local.datadir import DEFAULT
+from app.recipient_files import ListText, SheetUnclear, opened
 from app.values.ids import require_id
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class RowId(click.ParamType[int]):
@@ -45,12 +49,22 @@ def read_key(_context: click.Context, _parameter: click.Parameter, text: str) ->
     return key
 
 
-key_option = click.option(
+_key_option = click.option(
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=read_key, help="The API key to send with."
 )
-url_option = click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
+_url_option = click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
 patience_option = click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
+)
+
+
+def calling_options(command: _Command) -> _Command:
+    """Give a command that calls the service the key that it calls with, and the URL."""
+    return _key_option(_url_option(command))
+
+
+sheet_option = click.option(
+    "--sheet", metavar="NAME", help="The sheet of a workbook: its name or number [default: the one with addresses]."
 )
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -63,3 +77,17 @@ data_dir_option = click.option(
     type=click.Path(file_okay=False),
     help="Where the embedded servers keep their data.",
 )
+
+
+@contextmanager
+def opened_list(raw: BinaryIO, name: str, sheet: str | None) -> Iterator[ListText]:
+    """Open a list.
+
+    Raises:
+        Refused: it cannot be read; or --sheet is needed.
+    """
+    try:
+        with opened(raw, name, sheet=sheet) as text:
+            yield text
+    except SheetUnclear as error:
+        raise Refused(f"{error.sentence} Choose one with --sheet, by name or number.") from None

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from sqlalchemy import Connection
 
 from app import organizations as rows
-from app.cli.answer import Answer
+from app.cli.answer import Answer, Columns
 from app.cli.operator_command import by_operator, operator_command
 from app.cli.options import ORGANIZATION_ID
 from app.ledger.refill import open_organization, refill_once
@@ -17,41 +17,45 @@ from app.settings import INT64_MAX, settings
 from app.values.numbers import points
 from app.values.timestamps import HOLD_DAYS_MAX
 
-if TYPE_CHECKING:
-    from app.cli.tables import Columns
-
 
 def _state(row: Mapping[str, Any]) -> str:
     """Return what keeps an organization from issuing, or that it may issue."""
-    states = [state for state in ("disabled", "suspended") if row[f"is_{state}"]]
-    return ", ".join(states) or "may issue"
-
-
-def _held(row: Mapping[str, Any]) -> str:
-    """Return for how long points are held."""
-    return "for ever" if row["held_days"] is None else f"{row['held_days']} days"
+    return ", ".join(state for state in ("disabled", "suspended") if row[f"is_{state}"]) or "may issue"
 
 
 def _approval(row: Mapping[str, Any]) -> str:
     """Return which sends await an approval."""
-    if row["approval_above"] is None:
-        return "never"
-    return f"{row['approval_of']} above {points(row['approval_above'])}"
+    above = row["approval_above"]
+    return "never" if above is None else f"{row['approval_of']} above {points(above)}"
 
 
-_COLUMNS: "Columns" = {
+_COLUMNS: Columns = {
     "ID": "id",
     "Name": "name",
     "Balance": "balance",
     "After last refill": "last_refill",
     "Sandbox": "sandbox_balance",
     "Low below": "low_balance",
-    "Held": _held,
+    "Held": lambda row: "for ever" if row["held_days"] is None else f"{row['held_days']} days",
     "Approval": _approval,
     "State": _state,
     "Created": "created_at",
 }
 _POINTS = click.IntRange(0, INT64_MAX)
+
+_organization_argument = click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+
+
+class _NumberOrNone(click.ParamType[Any]):
+    """A number, or `none`, which stays a word: for click, None means that the option is not given."""
+
+    name = "number"
+
+    def __init__(self, at_least: int, at_most: int) -> None:
+        self._range = click.IntRange(at_least, at_most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "none" else self._range.convert(value, param, ctx)
 
 
 @click.group()
@@ -69,11 +73,8 @@ def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
     with transaction(by=by_operator()) as connection:
         organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
-        return _show(
-            connection,
-            organization_id,
-            f"Made organization {organization_id}. Next: points keys create {organization_id}",
-        )
+        sentence = f"Made organization {organization_id}. Next: points keys create {organization_id}"
+        return _show(connection, organization_id, sentence)
 
 
 @organizations.command(name="list")
@@ -81,12 +82,11 @@ def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
 def list_organizations() -> Answer:
     """List all organizations."""
     with transaction() as connection:
-        found = rows.find_all_whole(connection)
-    return Answer(list(map(rows.whole.document, found)), columns=_COLUMNS)
+        return Answer(rows.find_all_whole(connection), columns=_COLUMNS)
 
 
 @organizations.command()
-@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+@_organization_argument
 @operator_command
 def show(organization_id: int) -> Answer:
     """Show one organization."""
@@ -95,7 +95,7 @@ def show(organization_id: int) -> Answer:
 
 
 @organizations.command(context_settings={"ignore_unknown_options": True})  # A negative number is not an option.
-@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+@_organization_argument
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
 @click.option("--reference", help="Your own name for this refill. With the same name again, nothing is booked.")
@@ -105,88 +105,60 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
     with transaction(by=by_operator()) as connection:
         booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
         mode = "sandbox" if sandbox else "live"
-        if booked.is_new:
-            sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
-        else:
-            sentence = (
-                f"Nothing was booked: the refill of {points(amount)} {mode} points with this reference was booked"
-                " before."
-            )
+        sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
+        if not booked.is_new:
+            before = f"the refill of {points(amount)} {mode} points with this reference was booked before"
+            sentence = f"Nothing was booked: {before}."
         return _show(connection, organization_id, sentence)
 
 
-class _NumberOrNone(click.ParamType[int]):
-    """A number, or `none`, which becomes -1: for click, None means that the option is not given."""
-
-    name = "number"
-
-    def __init__(self, at_most: int, *, at_least: int = 1) -> None:
-        self._range = click.IntRange(at_least, at_most)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        return -1 if value == "none" else self._range.convert(value, param, ctx)
-
-    @staticmethod
-    def value_of(number: int) -> int | None:
-        """Return what a given option sets."""
-        return None if number < 0 else number
-
-
 @organizations.command(name="set")
-@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+@_organization_argument
 @click.option(
     "--held-days",
-    type=_NumberOrNone(HOLD_DAYS_MAX),
+    type=_NumberOrNone(1, HOLD_DAYS_MAX),
     metavar="N|none",
     help=f"For how many days points may be held, 1 to {HOLD_DAYS_MAX}; none: for ever.",
 )
 @click.option(
     "--low-balance",
-    type=_NumberOrNone(INT64_MAX),
+    type=_NumberOrNone(1, INT64_MAX),
     metavar="N|none",
     help="Write an event when the live balance falls below this; none: never.",
 )
 @operator_command
-def set_values(organization_id: int, held_days: int | None, low_balance: int | None) -> Answer:
+def set_values(organization_id: int, **given: Any) -> Answer:
     """Set options of an organization, from its next batch on."""
-    given = {"held_days": held_days, "low_balance": low_balance}
-    changes = {name: _NumberOrNone.value_of(value) for name, value in given.items() if value is not None}
-    if not changes:
-        raise click.UsageError("Nothing is set: give --held-days, --low-balance, or both.")
-    with transaction(by=by_operator()) as connection:
-        return _answer(rows.change(connection, organization_id, changes))
+    return _changed(organization_id, "give --held-days, --low-balance, or both", **given)
 
 
 @organizations.command()
-@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+@_organization_argument
 @click.option(
     "--above",
-    type=_NumberOrNone(INT64_MAX, at_least=0),
+    "approval_above",
+    type=_NumberOrNone(0, INT64_MAX),
     metavar="N|none",
     help="Sends of more points than this await an approval; none: no send does.",
 )
-@click.option("--of", type=click.Choice(rows.APPROVAL_OF), help="Of the console's sends, or of all: those of keys too.")
+@click.option(
+    "--of",
+    "approval_of",
+    type=click.Choice(rows.APPROVAL_OF),
+    help="Of the console's sends, or of all: those of keys too.",
+)
 @operator_command
-def approval(organization_id: int, above: int | None, of: str | None) -> Answer:
+def approval(organization_id: int, **given: Any) -> Answer:
     """Set which sends await an approval by another than their sender, from the next send on."""
-    changes: dict[str, int | str | None] = {}
-    if above is not None:
-        changes["approval_above"] = _NumberOrNone.value_of(above)
-    if of is not None:
-        changes["approval_of"] = of
-    if not changes:
-        raise click.UsageError("Nothing is set: give --above, --of, or both.")
-    with transaction(by=by_operator()) as connection:
-        return _answer(rows.change(connection, organization_id, changes))
+    return _changed(organization_id, "give --above, --of, or both", **given)
 
 
 def _flag_command(name: str, sentence: str, **flag: bool) -> None:
     @organizations.command(name=name, help=sentence)
-    @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+    @_organization_argument
     @operator_command
     def command(organization_id: int) -> Answer:
-        with transaction(by=by_operator()) as connection:
-            return _answer(rows.change(connection, organization_id, flag))
+        return _changed(organization_id, "", **flag)
 
 
 _flag_command("disable", "Disable an organization: it can no longer issue.", is_disabled=True)
@@ -195,10 +167,14 @@ _flag_command("suspend", "Suspend an organization: it cannot issue until it is r
 _flag_command("resume", "Resume a suspended organization.", is_suspended=False)
 
 
+def _changed(organization_id: int, way_out: str, **given: Any) -> Answer:
+    changes = {name: None if value == "none" else value for name, value in given.items() if value is not None}
+    if not changes:
+        raise click.UsageError(f"Nothing is set: {way_out}.")
+    with transaction(by=by_operator()) as connection:
+        return Answer(rows.change(connection, organization_id, changes), columns=_COLUMNS)
+
+
 def _show(connection: Connection, organization_id: int, sentence: str | None = None) -> Answer:
     """Answer with an organization as it is at the end of a transaction: if this fails, nothing was done."""
-    return _answer(rows.get_whole(connection, organization_id), sentence)
-
-
-def _answer(row: rows.WholeOrganization, sentence: str | None = None) -> Answer:
-    return Answer(rows.whole.document(row), columns=_COLUMNS, sentence=sentence)
+    return Answer(rows.get_whole(connection, organization_id), columns=_COLUMNS, sentence=sentence)

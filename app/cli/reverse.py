@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from app.cli.answer import Answer, confirms
-from app.cli.options import RowId, data_dir_option, json_option, key_option, patience_option, url_option, yes_option
+from app.cli.options import RowId, calling_options, data_dir_option, json_option, patience_option, yes_option
 from app.cli.service import NoAnswer, Service, running_url
 from app.cli.tables import console, print_pairs
 from app.errors import Refused
@@ -20,8 +20,7 @@ _NOTHING = "Nothing was taken back"
 @click.command()
 @click.argument("batch_id", type=RowId("batch"))
 @click.option("--reason", required=True, help="Why, kept with the reversal: up to 255 characters.")
-@key_option
-@url_option
+@calling_options
 @patience_option
 @yes_option
 @json_option

@@ -128,14 +128,14 @@ class Service:
             PointsError: the call was refused.
         """
         try:
-            found = call(self._points)
+            answer = call(self._points)
         except points_client.NoAnswer as error:
             raise NoAnswer(f"{error}") from None
         except points_client.PointsError as error:
             self._was_reached = True
             raise self._refusal(error) from None
         self._was_reached = True
-        return found
+        return answer
 
     def _waits(self, wait: points_client.Wait) -> None:
         """Say why a call waits. A service that was never reached is not waited for."""

@@ -4,7 +4,7 @@ import os
 from dataclasses import asdict
 from datetime import timedelta
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from redis.exceptions import RedisError
@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import organizations
 from app.batches.queue import count_queued
-from app.cli.answer import Answer
+from app.cli.answer import Answer, Columns
 from app.cli.options import data_dir_option, json_option
 from app.cli.status_in_words import Found, described, down, warnings
 from app.errors import Refused
@@ -32,17 +32,18 @@ from app.settings import settings
 from app.statement.read import statement_of, today_of
 from app.webhooks.lag import lag_by_status, lags
 
-if TYPE_CHECKING:
-    from app.cli.tables import Columns
-
 _TIMEOUT_S = 1.0
-_OF_DATABASE = (
-    *("settings_missing", "queued_batches", "queued_reversals", "oldest_queued_s", "oldest_snapshot"),
-    *("partitions_ahead", "webhooks"),
+_OF_TABLES = (
+    "queued_batches",
+    "queued_reversals",
+    "oldest_queued_s",
+    "oldest_snapshot",
+    "partitions_ahead",
+    "webhooks",
 )
 # Each organization takes some look-ups a day.
 _ORGANIZATIONS_MAX, _DAYS = 100, 7
-_COLUMNS: "Columns" = {
+_COLUMNS: Columns = {
     "ID": "id",
     "Name": "name",
     "Balance": "balance",
@@ -91,14 +92,11 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         url = found[f"{part}_url"]
         found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
     found["down"], found["warnings"] = down(found), warnings(found)
-    rows = None if as_json else found.get("organizations")
     Answer(found, sentence=described(found)).print(as_json=as_json)
-    if rows:
+    if (rows := found.get("organizations")) and not as_json:
         print()
         more = f"These are {len(rows)}, the low ones first; `points organizations list` shows all."
-        Answer(found, rows=rows, columns=_COLUMNS, sentence=more if found["has_more_organizations"] else None).print(
-            as_json=False
-        )
+        Answer(rows, columns=_COLUMNS, sentence=more if found["has_more_organizations"] else None).print(as_json=False)
     if found["down"]:
         raise click.exceptions.Exit(1)
 
@@ -106,26 +104,24 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
 def _database(*, with_organizations: bool) -> Found:
     """Return whether PostgreSQL answers, and what its tables tell: what waits in the queue, and the organizations."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
-    found: dict[str, Any] = {"database": None, "database_error": None, **dict.fromkeys(_OF_DATABASE)}
+    unknown: dict[str, Any] = {"settings_missing": None, **dict.fromkeys(_OF_TABLES)}
     try:
         with engine.begin() as connection:
-            found |= {
+            return {
                 "database": f"PostgreSQL {release_of_server(connection)}",
                 "database_error": why_read_only(connection),
+                **unknown,
                 "settings_missing": [lack._asdict() for lack in missing(connection, session_settings())],
+                **(_tables(connection, with_organizations=with_organizations) if has_tables(connection) else {}),
             }
-            if has_tables(connection):
-                found |= _tables(connection)
-                found |= _organizations(connection) if with_organizations else {}
     except SQLAlchemyError as error:
-        unknown = {"organizations": None} if with_organizations else {}
-        return {"database": None, "database_error": _reason(error), **dict.fromkeys(_OF_DATABASE), **unknown}
+        unknown |= {"organizations": None} if with_organizations else {}
+        return {"database": None, "database_error": _reason(error), **unknown}
     finally:
         engine.dispose()
-    return found
 
 
-def _tables(connection: Connection) -> Found:
+def _tables(connection: Connection, *, with_organizations: bool) -> Found:
     queued, oldest = count_queued(connection), oldest_snapshot(connection)
     return {
         "queued_batches": queued.batches,
@@ -134,6 +130,7 @@ def _tables(connection: Connection) -> Found:
         "oldest_snapshot": oldest and {**oldest._asdict(), "remedy": oldest.remedy()},
         "partitions_ahead": partitions.look(connection).ahead,
         "webhooks": {name: asdict(lag) for name, lag in lag_by_status(lags(connection)).items()} or None,
+        **(_organizations(connection) if with_organizations else {}),
     }
 
 
@@ -183,16 +180,8 @@ def _standby() -> Found:
 
 def look_at_redis() -> dict[str, Any]:
     """Return what is wrong with Redis, how many messages wait, which workers answer, and when a sweep last ran."""
-    found: dict[str, Any] = {
-        "redis": None,
-        "redis_error": None,
-        "queued_messages": None,
-        "workers": [],
-        "deliveries": [],
-        "swept_s_ago": None,
-        "is_swept": True,
-        "beat": False,
-    }
+    found: dict[str, Any] = {"redis": None, "redis_error": None, "queued_messages": None, "workers": []}
+    found |= {"deliveries": [], "swept_s_ago": None, "is_swept": True, "beat": False}
     try:
         with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")

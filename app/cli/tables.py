@@ -11,10 +11,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.answer import Columns
 from app.values.numbers import moment, points
-
-# Each heading, with the key of a row or a function that makes the cell.
-Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
 
 # A name may hold control characters, which would act on the terminal or break the table.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")

@@ -1,32 +1,24 @@
 """`points users`: register users, one or many, show, change and erase them. Registering claims what is held."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from app import users as rows
-from app.cli.answer import Answer
-from app.cli.lists import sheet_option
-from app.cli.operator_command import by_operator, operator_command
-from app.cli.options import RowId
-from app.cli.pages import rows_of
+from app.cli.answer import Answer, Columns, document
+from app.cli.operator_command import by_operator, limit_option, operator_command, rows_of
+from app.cli.options import RowId, sheet_option
 from app.erasing.erase import erase_user
 from app.errors import InvalidRequest, Refused
 from app.ledger.claim import claims
 from app.ledger.registering import change_user, register_user
 from app.ledger.user_requests import read_changes
 from app.pages import entry_pages
-from app.pages.parameters import LIMIT_DEFAULT
-from app.pages.queries import parse_page_request
 from app.postgres.database import transaction
 from app.settings import settings
 from app.values.numbers import counted, points
 
-if TYPE_CHECKING:
-    from app.cli.tables import Columns
-
-_COLUMNS: "Columns" = {
+_COLUMNS: Columns = {
     "ID": "id",
     "E-mail": "email",
     "First name": "first_name",
@@ -34,7 +26,7 @@ _COLUMNS: "Columns" = {
     "External ID": "external_id",
     "Balance": "balance",
 }
-_ENTRIES: "Columns" = {
+_ENTRIES: Columns = {
     "When": "created_at",
     "Points": "amount",
     "Type": "type",
@@ -44,6 +36,7 @@ _ENTRIES: "Columns" = {
     "Reference": "reference",
 }
 _BAD_ROWS_SHOWN_MAX = 100
+_user_argument = click.argument("user_id", metavar="ID", type=RowId("user"))
 
 
 @click.group()
@@ -63,7 +56,7 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
         registration = register_user(connection, user)
         if not registration.is_new:
             raise Refused(f"A user is registered as {user.address.text} already.")
-        return Answer(rows.registered.document(registration.user), columns=_COLUMNS)
+        return Answer(registration.user, columns=_COLUMNS)
 
 
 @users.command()
@@ -72,21 +65,18 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
 def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
     with transaction() as connection:
-        return Answer(rows.registered.document(rows.get(connection, email)), columns=_COLUMNS)
+        return Answer(rows.get(connection, email), columns=_COLUMNS)
 
 
 @users.command()
-@click.argument("user_id", metavar="ID", type=RowId("user"))
+@_user_argument
 @click.option("--email", help="The user is known by this address from then on, and claims what is held for it.")
 @click.option("--first-name", help="The first name.")
 @click.option("--last-name", help="The last name; it may be blank.")
 @click.option("--external-id", help="Your own id of the account.")
 @operator_command
-def change(
-    user_id: int, email: str | None, first_name: str | None, last_name: str | None, external_id: str | None
-) -> Answer:
+def change(user_id: int, **given: str | None) -> Answer:
     """Change the address, the names or the external id of a user. What was paid to the old address stays."""
-    given = {"email": email, "first_name": first_name, "last_name": last_name, "external_id": external_id}
     fields = {name: value for name, value in given.items() if value is not None}
     if not fields:
         raise click.UsageError("Nothing is changed: give --email, --first-name, --last-name or --external-id.")
@@ -98,25 +88,23 @@ def change(
         changed = change_user(connection, user_id, changes)
     claimed = changed.claimed
     sentence = f"Claimed: {counted(claimed.points, 'point')}." if claimed.transactions else None
-    document = rows.registered.document(changed.user) | {"claimed": claims.document(claimed)}
-    return Answer(document, columns=_COLUMNS, sentence=sentence)
+    return Answer(document(changed.user, claimed=claims.document(claimed)), columns=_COLUMNS, sentence=sentence)
 
 
 @users.command()
-@click.argument("user_id", metavar="ID", type=RowId("user"))
-@click.option("--limit", type=click.IntRange(1), default=LIMIT_DEFAULT, show_default=True, help="At most so many.")
+@_user_argument
+@limit_option
 @operator_command
 def entries(user_id: int, limit: int) -> Answer:
     """Show what made the balance of a user, newest first: credits, and what was taken back of them."""
     with transaction() as connection:
         rows.require(connection, user_id)
-    asked = parse_page_request("entries", {}, None, user_id=user_id)
-    entries = rows_of(entry_pages.page, asked, at_most=limit)
-    return Answer(list(map(entry_pages.entries.document, entries)), columns=_ENTRIES)
+    found = rows_of("entries", entry_pages.page, {}, at_most=limit, user_id=user_id)
+    return Answer(list(map(entry_pages.entries.document, found)), columns=_ENTRIES)
 
 
 @users.command()
-@click.argument("user_id", metavar="ID", type=RowId("user"))
+@_user_argument
 @operator_command
 def erase(user_id: int) -> Answer:
     """Erase a user for good: the names and addresses, wherever they are, become erased-ID.
@@ -124,7 +112,7 @@ def erase(user_id: int) -> Answer:
     The id, the balance and the books stay. Given again, it goes on where it was interrupted.
     """
     user = erase_user(user_id, by=by_operator())
-    return Answer(rows.registered.document(user), columns=_COLUMNS, sentence=f"User {user_id} is erased for good.")
+    return Answer(user, columns=_COLUMNS, sentence=f"User {user_id} is erased for good.")
 
 
 @users.command(name="import")
@@ -145,26 +133,15 @@ def import_file(file: Path, sheet: str | None = None) -> Answer:
 
     counts = import_users(file, sheet=sheet)
     # Show all of them if there is no file of them.
-    shown = len(counts.bad_rows) if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
-    faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:shown]]
+    bad, shown_max = counts.bad_rows, None if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
+    faults = [f"line {row.line}: {row.reason}" for row in bad[:shown_max]]
     if counts.errors_file is not None:
-        more = len(counts.bad_rows) - len(faults)
-        faults.append(
-            f"{f'… and {points(more)} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}"
-        )
+        more = f"… and {points(len(bad) - len(faults))} more. " if len(bad) > len(faults) else ""
+        faults.append(f"{more}The bad rows, with the reasons: {counts.errors_file}")
     sentence = (
         f"{points(counts.registered)} registered, {points(counts.already_registered)} registered already,"
-        f" {counted(len(counts.bad_rows), 'bad row')}."
+        f" {counted(len(bad), 'bad row')}."
     )
-    return Answer(
-        {
-            "registered": counts.registered,
-            "already_registered": counts.already_registered,
-            "bad": len(counts.bad_rows),
-            "bad_rows": [bad._asdict() for bad in counts.bad_rows],
-            "errors_file": counts.errors_file,
-        },
-        sentence=sentence,
-        faults=faults,
-        exit_status=1 if counts.bad_rows else 0,
-    )
+    told = {"registered": counts.registered, "already_registered": counts.already_registered, "bad": len(bad)}
+    told |= {"bad_rows": [row._asdict() for row in bad], "errors_file": counts.errors_file}
+    return Answer(told, sentence=sentence, faults=faults, exit_status=1 if bad else 0)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
-from app.cli.lists import opened_list
 from app.cli.operator_command import by_operator
+from app.cli.options import opened_list
 from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.registering import register_in_steps

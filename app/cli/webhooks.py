@@ -2,9 +2,8 @@
 
 import click
 
-from app.cli.answer import Answer
+from app.cli.answer import Answer, Columns
 from app.cli.operator_command import by_operator, operator_command
-from app.cli.tables import Columns
 from app.postgres.database import snapshot, transaction
 from app.webhooks.actions import reencrypt_all
 from app.webhooks.lag import Lag, lags
@@ -40,20 +39,12 @@ def list_webhooks() -> Answer:
 def _document(lag: Lag) -> dict[str, object]:
     webhook = lag.webhook
     return {
-        "id": webhook.id,
-        "organization_id": webhook.organization_id,
-        "sandbox": webhook.sandbox,
+        **{name: getattr(webhook, name) for name in ("id", "organization_id", "sandbox")},
         "mode": "development" if webhook.sandbox else "live",
-        "url": webhook.url,
-        "types": webhook.types,
-        "status": webhook.status,
-        "disabled_reason": webhook.disabled_reason,
-        "position": webhook.position,
+        **{name: getattr(webhook, name) for name in ("url", "types", "status", "disabled_reason", "position")},
         "lag_events": lag.events,
         "lag_seconds": lag.seconds,
-        "failures": webhook.failures,
-        "failing_since": webhook.failing_since,
-        "retry_at": webhook.retry_at,
+        **{name: getattr(webhook, name) for name in ("failures", "failing_since", "retry_at")},
     }
 
 

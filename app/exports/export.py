@@ -1,20 +1,27 @@
 """An export: all rows of a list that match, as bytes, piece by piece, and a last line by which it is known as whole."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
+from app.batches.schedule import now_of
+from app.errors import OutOfReach
 from app.exports import sources
 from app.exports.columns import SUMMED, Lines, Writing
-from app.exports.settled import settled_until
 from app.exports.sources import TABLES, Source, position_of
 from app.pages.filters import CursorPosition, Filters
 from app.pages.transaction_pages import with_address_of_user
 from app.postgres.database import copied, transaction
 from app.postgres.standby import long_read
+
+# To wait until a list is settled: longer than any transaction of the service may last (app/postgres/connections.py).
+_PATIENCE_S = 25.0
+_PAUSE_S = 0.005
 
 # What each piece is read within.
 Turn = Callable[[], AbstractContextManager[object]]
@@ -98,3 +105,42 @@ def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -
         until = settled_until(connection, TABLES[kind], filters.organization_id, sandbox=filters.sandbox)
     created_to = until if wanted.created_to is None else min(wanted.created_to, until)
     return Export(writing, Source(kind=kind, filters=replace(wanted, created_to=created_to)), start)
+
+
+class Unsettled(OutOfReach):
+    """Some transaction that writes to a list does not end."""
+
+    says = "Something has been writing to this list for too long, so its end is not known. Try again in a minute."
+
+
+def settled_until(connection: Connection, table: str, organization_id: int, *, sandbox: bool) -> datetime:
+    """Return a moment just past, of the mode's clock, before which nothing is added to a table any more.
+
+    A row has its time before its transaction commits, so a row that is older than one already seen may still come.
+    Whoever writes to a table holds a lock on it, from before a row gets its time until after the commit. So it is
+    enough to wait for the few who hold it now. They are not kept from anything.
+
+    Raises:
+        Unsettled: one of them holds it for too long.
+    """
+    moment = now_of(connection, organization_id, sandbox=sandbox)
+    give_up_at = time.monotonic() + _PATIENCE_S
+    writing = now_writing = _writing_to(connection, table)
+    while writing := writing & now_writing:
+        if time.monotonic() > give_up_at:
+            raise Unsettled
+        time.sleep(_PAUSE_S)
+        now_writing = _writing_to(connection, table)
+    return moment
+
+
+def _writing_to(connection: Connection, table: str) -> set[str]:
+    return set(connection.execute(_WRITING_TO, {"table": table}).scalars())
+
+
+# PostgreSQL's own name of a transaction, which is never used again.
+_WRITING_TO = text("""
+    SELECT virtualtransaction FROM pg_locks
+    WHERE locktype = 'relation' AND relation = to_regclass(:table) AND mode = 'RowExclusiveLock'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+""")

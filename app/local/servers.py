@@ -8,9 +8,8 @@ from typing import IO
 
 from app.local.datadir import DataDir
 from app.local.interrupts import interrupts_delayed
-from app.local.part import process_identity
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import is_kept_running
+from app.local.supervisor import is_kept_running, process_identity
 from app.local.valkey import Valkey
 
 # Notes the PostgreSQL that a command has started.

@@ -7,7 +7,15 @@ from sqlalchemy import Connection, text
 from app.batches.read import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
-from app.pages.statements import BATCH, BESIDE_BATCH, FROM_BATCHES, INDEX_ORDER_ONLY, order_and_limit, read_page
+from app.pages.statements import (
+    BATCH,
+    BESIDE_BATCH,
+    FROM_BATCHES,
+    INDEX_ORDER_ONLY,
+    by_time,
+    order_and_limit,
+    read_page,
+)
 from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -16,29 +24,17 @@ _NEWEST_FIRST = "created_at DESC, id DESC"
 def page(
     connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int, is_far: bool = False
 ) -> Page[BatchRow]:
-    """Return the batches of a page.
-
-    Args:
-        is_far: look as far back as for a person.
-        start: where the page begins, the `next` of the previous page; None for the first page.
-        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
-    """
-    by_time = filters.email_key is None
-    statement = _statement_by_time(filters, start) if by_time else _statement_of_address(filters, start)
-
-    def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(row.created_at, row.id) if by_time else _start_in_address(row)
-
-    looked_at_max = FAR_BATCHES_MAX if is_far and by_time else LOOKED_AT_MAX
+    """Return the batches of a page, as `read_page`; with `is_far`, look as far back as for a person."""
+    is_by_time = filters.email_key is None
     return read_page(
         connection,
-        statement,
+        (_statement_by_time if is_by_time else _statement_of_address)(filters, start),
         filters,
         start,
         limit=limit,
-        to_row=_row,
-        next_start=next_start,
-        looked_at_max=looked_at_max,
+        to_row=lambda row: BatchRow(*row[: len(BatchRow._fields)]),
+        next_start=by_time if is_by_time else _start_in_address,
+        looked_at_max=FAR_BATCHES_MAX if is_far and is_by_time else LOOKED_AT_MAX,
     )
 
 
@@ -68,10 +64,6 @@ def totals(connection: Connection, filters: Filters, first: Page[BatchRow], *, l
     connection.execute(INDEX_ORDER_ONLY)
     row: Any = connection.execute(text(statement), filters.parameters() | {"looked_at_max": FAR_BATCHES_MAX}).one()
     return Totals(row.batches, int(row.points), is_whole=row.is_whole)
-
-
-def _row(row: Any) -> BatchRow:
-    return BatchRow(*row[: len(BatchRow._fields)])
 
 
 def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
@@ -120,9 +112,7 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
     A batch may have several such rows (items with references, or allowed repeats): only the first counts.
     """
     conditions = address_conditions(filters, moment="created_at")
-    conditions += [*filters.flag_conditions(), *filters.batch_conditions()]
-    if filters.idempotency_key is not None:
-        conditions.append("idempotency_key = :idempotency_key")
+    conditions += [*filters.flag_conditions(), *filters.batch_conditions(), *filters.equal("idempotency_key")]
     lines = [
         f"SELECT {BATCH}, {BESIDE_BATCH}, transaction_id, rows_read, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above FROM (",

@@ -132,14 +132,14 @@ class Filters:
             conditions.append(begin)
         if self.batch_id is not None:
             conditions.append("id = :batch_id")
-        conditions += self._equal("idempotency_key")
+        conditions += self.equal("idempotency_key")
         if self.debit is False:
             conditions.append("debited_count < recipient_count")
         return conditions
 
     def flag_conditions(self) -> list[str]:
         """Return the conditions on a transaction's user, flags and state."""
-        conditions = self._equal("user_id")
+        conditions = self.equal("user_id")
         if self.debit is not None:
             conditions.append("debited = :debited")
         if self.credit is not None:
@@ -152,7 +152,7 @@ class Filters:
 
     def batch_conditions(self) -> list[str]:
         """Return the conditions on a batch that no index serves: its rows are read one by one."""
-        conditions = self._equal("label", "status") + self.sender_conditions()
+        conditions = self.equal("label", "status") + self.sender_conditions()
         if self.label_part is not None:
             conditions.append("strpos(lower(label), :label_part) > 0")
         if self.points is not None:
@@ -167,7 +167,7 @@ class Filters:
 
     def request_conditions(self) -> list[str]:
         """Return the conditions on a call, whose rows are read one by one."""
-        conditions = self._equal("request_id", "api_key_id", "batch_id")
+        conditions = self.equal("request_id", "api_key_id", "batch_id")
         if self.status is not None:
             conditions.append("CAST(status AS text) LIKE replace(:status, 'x', '_')")
         return conditions
@@ -190,7 +190,7 @@ class Filters:
             conditions.append(f"{amount} = :points")
         return conditions
 
-    def _equal(self, *names: str) -> list[str]:
+    def equal(self, *names: str) -> list[str]:
         """Return the conditions of those of these filters that are given, each on the column of its name."""
         return [f"{name} = :{name}" for name in names if getattr(self, name) is not None]
 

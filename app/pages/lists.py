@@ -40,8 +40,7 @@ def users(
     connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int
 ) -> Page[RegisteredUser]:
     """Return the users of a page, each with its balance at this moment."""
-    names = [name for name in ("email_key", "external_id") if getattr(filters, name) is not None]
-    conditions = [f"{name} = :{name}" for name in names]
+    conditions = filters.equal("email_key", "external_id")
     # Of an address or an external id there is one user at most: with an order, PostgreSQL might read all of them.
     order = "" if conditions else " ORDER BY id DESC LIMIT :rows"
     if start is not None:

@@ -85,24 +85,15 @@ class PageRequest:
 
 
 def parse_page_request(
-    kind: str,
-    query: Query,
-    who: Caller | None,
-    *,
-    organization_id: int = 0,
-    webhook_id: int | None = None,
-    user_id: int | None = None,
-    also: Sequence[str] = (),
+    kind: str, query: Query, who: Caller | None, *, also: Sequence[str] = (), **of: int
 ) -> PageRequest:
     """Read the query of a list.
 
     Args:
         kind: the list, one of `PARAMETERS`. A cursor is valid in one list only.
-        who: the caller; None: the platform.
-        organization_id: the organization of one of the platform's lists; 0: the list is of all.
-        webhook_id: the webhook of a list of deliveries.
-        user_id: the user of a list of entries.
+        who: the caller; None: the platform, whose lists are of all organizations unless `of` or the query names one.
         also: the parameters that this caller has beside those of the list.
+        of: whose the list is: `organization_id`, `webhook_id` or `user_id`.
 
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
@@ -117,13 +108,9 @@ def parse_page_request(
         for parameter, (name, parse) in _FILTERS.items()
         if parameter in known
     }
-    of_platform = values.pop("organization_id", None) or organization_id
-    given = {"webhook_id": webhook_id, "user_id": user_id}
-    filters = Filters(
-        organization_id=of_platform if who is None else who.organization.id,
-        sandbox=bool(values.pop("sandbox", False)) if who is None else who.sandbox,
-        **values | {name: value for name, value in given.items() if value is not None},
-    )
+    given = {name: value for name, value in values.items() if value is not None}
+    whose = {} if who is None else {"organization_id": who.organization.id, "sandbox": who.sandbox}
+    filters = Filters(**{"organization_id": 0, "sandbox": False, **of, **given, **whose})
     cursor = read_parameter(query, "cursor", parameters.cursor, faults)
     # A cursor can be compared only with filters that have no fault.
     faults.raise_if_any()

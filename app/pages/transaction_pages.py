@@ -30,24 +30,19 @@ _NEWEST_FIRST = "issued_at DESC, id DESC, position DESC"
 def page(
     connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int, is_far: bool = False
 ) -> Page[Row]:
-    """Return the transactions of a page, each with its batch.
+    """Return the transactions of a page, each with its batch, as `read_page`.
 
-    Args:
-        is_far: look as far back as for a person (app/pages/far.py).
-        start: where the page begins, the `next` of the previous page; None for the first page.
-        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
+    With `is_far`, look as far back as for a person (app/pages/far.py).
     """
     of_user = with_address_of_user(connection, filters)
     if of_user is None:
         return Page([], None)
-    filters = of_user
-    by_time = _is_by_time(filters)
-    statement = _statement(filters, start, is_far=is_far)
+    is_by_time, statement = _is_by_time(of_user), _statement(of_user, start, is_far=is_far)
 
     def next_start(row: Any) -> CursorPosition:
-        return CursorPosition(row.issued_at if by_time else None, row.transaction_id)
+        return CursorPosition(row.issued_at if is_by_time else None, row.transaction_id)
 
-    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
+    return read_page(connection, statement, of_user, start, limit=limit, to_row=_row, next_start=next_start)
 
 
 def with_address_of_user(connection: Connection, filters: Filters) -> Filters | None:
@@ -71,13 +66,8 @@ def get(connection: Connection, transaction_id: int, *, organization_id: int, sa
         NotFound: they have no such transaction.
     """
     batch_id, position = batch_and_position(transaction_id)
-    parameters = {
-        "id": transaction_id,
-        "batch_id": batch_id,
-        "position": position,
-        "organization_id": organization_id,
-        "sandbox": sandbox,
-    }
+    parameters = {"id": transaction_id, "organization_id": organization_id, "sandbox": sandbox}
+    parameters |= {"batch_id": batch_id, "position": position}
     return _row(row_with_id(connection, _GET, parameters, "transaction"))
 
 
@@ -93,16 +83,10 @@ def _statement(filters: Filters, start: CursorPosition | None, *, is_far: bool) 
     does not match: the next page begins there.
     """
     source, order, conditions = _source(filters, start, is_far=is_far)
-    lines = [
-        _SHOWN,
-        "FROM (SELECT * FROM (",
-        source,
-        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
-        f"ORDER BY {order} LIMIT :rows) found",
-        _USER,
-        "ORDER BY rows_read",
-    ]
-    return "\n".join(lines)
+    return f"""{_SHOWN} FROM (
+        SELECT * FROM ({source}) looked_at WHERE rows_read = :looked_at_max OR ({" AND ".join(conditions)})
+        ORDER BY {order} LIMIT :rows
+    ) found {_USER} ORDER BY rows_read"""
 
 
 def _is_by_time(filters: Filters) -> bool:
@@ -178,28 +162,19 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     return "\n".join(lines)
 
 
-_SHOWN = "\n".join(
-    [
-        f"SELECT {BATCH}, {BESIDE_BATCH},",
-        f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
-        "email, balance, debited, credited, claimed_at IS NOT NULL,",
-        "own_amount, own_label, reference, points_left, own_held_until, returned_at IS NOT NULL,",
-        "recipient_id, first_name, last_name, rows_read",
-    ]
-)
+_SHOWN = f"""
+    SELECT {BATCH}, {BESIDE_BATCH},
+           transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id, email, balance, debited, credited,
+           claimed_at IS NOT NULL, own_amount, own_label, reference, points_left, own_held_until,
+           returned_at IS NOT NULL, recipient_id, first_name, last_name, rows_read
+"""
 _USER = """
     LEFT JOIN LATERAL (SELECT id AS recipient_id, first_name, last_name FROM users
                        WHERE id = found.user_id LIMIT 1) u ON true
 """
-_GET = text(
-    "\n".join(
-        [
-            _SHOWN,
-            f"FROM (SELECT {FROM_BATCHES}, {TRANSACTION}, 1 AS rows_read FROM batches b",
-            f"CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE batch_id = b.id",
-            "                     AND position = :position) t",
-            "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",
-            _USER,
-        ]
-    )
-)
+_GET = text(f"""{_SHOWN}
+    FROM (SELECT {FROM_BATCHES}, {TRANSACTION}, 1 AS rows_read FROM batches b
+          CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions
+                              WHERE batch_id = b.id AND position = :position) t
+          WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found {_USER}
+""")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.locks import lock_organization
-from app.statement.moves import DAY_OF_MOMENT, MOVES, SUMS, begin_of
+from app.statement.read import DAY_OF_MOMENT, MOVES, SUMS, begin_of
 
 # How many batches, reversals or refills a step counts, because it holds the organization's row. Of a day that is not
 # over, only full steps are counted: what is left is few, and a statement sums it by itself.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, text
 
-from app.statement.moves import begin_of
+from app.statement.read import begin_of
 
 # The newest batches that are looked at, and how many labels and senders are named.
 LOOKED_AT_MAX = 20_000

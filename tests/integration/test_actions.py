@@ -12,10 +12,9 @@ from cryptography.fernet import Fernet
 from flask.testing import FlaskClient
 
 from app.cli.answer import Answer
-from app.cli.keys import keys
+from app.cli.keys import keys, platform_keys
 from app.cli.members import members
 from app.cli.organizations import organizations
-from app.cli.platform_keys import platform_keys
 from app.cli.users import users
 from app.cli.webhooks import webhooks
 from app.errors import RefillTooLarge

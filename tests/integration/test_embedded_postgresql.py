@@ -16,8 +16,8 @@ import pytest
 from app.errors import Refused
 from app.local import postgresql_data, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import process_identity
 from app.local.postgresql import PostgreSQL
+from app.local.supervisor import process_identity
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from tests.deadline import TIMEOUT_S

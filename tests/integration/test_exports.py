@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from app.batches import payloads
 from app.errors import NotFound
-from app.exports import settled, sources
+from app.exports import export, sources
 from app.exports.columns import BATCHES, COLUMNS, CSV, JSONL, KINDS, REVERSALS, TRANSACTIONS
 from app.exports.export import begin
 from app.pages import batch_pages, lists, transaction_pages
@@ -269,17 +269,17 @@ def test_who_is_writing_when_an_export_begins_is_waited_for(
             slow.commit()
             pauses.append(seconds)
 
-        monkeypatch.setattr("app.exports.settled.time.sleep", commit)
+        monkeypatch.setattr("app.exports.export.time.sleep", commit)
         rows = _rows(_content(kind, Filters(organization_id=acme, sandbox=False)))
     assert len(pauses) >= 1
     assert rows[-1][COLUMNS[kind][0].name] == str(made)
 
 
 def test_who_does_not_end_is_not_waited_for_without_end(acme: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settled, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(export, "_PATIENCE_S", 0.0)
     with closing(engine().connect()) as slow:
         slow.execute(text("LOCK TABLE batches IN ROW EXCLUSIVE MODE"))
-        with pytest.raises(settled.Unsettled):
+        with pytest.raises(export.Unsettled):
             begin(TRANSACTIONS, CSV, Filters(organization_id=acme, sandbox=False))
         begin(REVERSALS, CSV, Filters(organization_id=acme, sandbox=False))
 

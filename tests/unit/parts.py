@@ -7,8 +7,7 @@ from typing import Any
 
 import psutil
 
-from app.local.part import Part
-from app.local.supervisor import Supervisor
+from app.local.supervisor import Part, Supervisor
 from tests.deadline import until
 
 _BEGIN = """

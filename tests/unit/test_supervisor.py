@@ -15,8 +15,7 @@ import pytest
 
 from app.local import supervisor as module
 from app.local.datadir import DataDir
-from app.local.part import Part
-from app.local.supervisor import Supervisor
+from app.local.supervisor import Part, Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
 from tests.unit.parts import process_of, start

@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import kill_group, process_identity
-from app.local.supervisor import Supervisor
+from app.local.supervisor import Supervisor, kill_group, process_identity
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
 from tests.unit.parts import process_of, start

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from app.cli.lists import sheet_option
-from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option, yes_option
-from app.cli.send import output, preparing, sending
+from app.cli.options import calling_options, data_dir_option, json_option, patience_option, sheet_option, yes_option
+from app.cli.send import output, steps
 from app.cli.send.run import Choices
 from app.cli.service import running_url
 from app.errors import Refused
@@ -33,8 +32,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 @click.option(
     "--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column]."
 )
-@key_option
-@url_option
+@calling_options
 @click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @sheet_option
@@ -77,10 +75,10 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     chosen = Choices(as_json=as_json, url=url or running_url(data_dir), key=key, **choices)
     with ExitStack() as stack:
         try:
-            run = stack.enter_context(preparing.prepared(chosen))
-            preparing.ask(run)
+            run = stack.enter_context(steps.prepared(chosen))
+            steps.ask(run)
         except KeyboardInterrupt:
             raise Refused("Nothing was sent.") from None
-        sending.send(run)
+        steps.send(run)
         status = output.report(run)
     sys.exit(status)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.local import parts
-from app.local.part import Part
+from app.local.supervisor import Part
 from app.messaging.jobs import DELIVERIES
 from tests.unit.deployment.files import ROOT, SHELL, instructions, procfile
 from tests.unit.deployment.lines import run_line, words_of_line
