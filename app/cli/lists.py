@@ -7,7 +7,7 @@ from typing import BinaryIO
 import click
 
 from app.errors import Refused
-from app.recipient_files import ListText, SheetUnclear, opened
+from app.recipient_files.text import ListText, SheetUnclear, opened
 
 sheet_option = click.option(
     "--sheet", metavar="NAME", help="The sheet of a workbook: its name or number [default: the one with addresses]."

@@ -22,6 +22,7 @@ from app.members import sessions
 from app.members.members import VIEWER, Member
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
+from app.scope import Scope
 from app.settings import settings
 from app.values.zones import ZONE_OF_ALL
 
@@ -77,6 +78,11 @@ def current_zone() -> str:
 def is_sandbox() -> bool:
     """Tell whether the page is in the sandbox."""
     return bool(g.mode == SANDBOX)
+
+
+def current_scope() -> Scope:
+    """Return the organization of the signed-in member, and the mode of the page."""
+    return Scope(current_member().organization_id, is_sandbox())
 
 
 def mode_of(path: str) -> str:

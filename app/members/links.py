@@ -1,10 +1,16 @@
 """Links: a member chooses a password by one, which is good once and for 24 hours."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
-from app.members.members import END_SESSIONS, Member, create, record
+from app.fields.field import Table
+from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, OneOf
+from app.members.members import END_SESSIONS, ROLES, Member, create, record
 from app.postgres.database import row_to
+from app.settings import Settings
 from app.values.keys import hash_token, new_token
 
 LINK_HOURS = 24
@@ -77,3 +83,23 @@ _CHOOSE_PASSWORD = text("""
                        wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
     WHERE id = :id
 """)
+
+
+ROLE = OneOf(
+    "role",
+    f"What the member may do: {', '.join(ROLES)}; each includes the ones before it.",
+    "admin",
+    words=ROLES,
+    is_required=True,
+)
+NEW_MEMBER = Table("NewMember", "A person who may use the console.", EMAIL, FIRST_NAME, LAST_NAME, ROLE)
+
+
+def read_new_member(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the values of a new member, as `app.members.links.add` takes them.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    values = NEW_MEMBER.read(fields, limits)
+    return values | {"email": values["email"].text}

@@ -114,11 +114,10 @@ _FIND_ALL = text("""
 
 def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, str]:
     """Return the names of members by their ids, also of removed ones."""
-    rows = connection.execute(_NAMES, {"ids": list(member_ids)})
+    rows = connection.execute(
+        text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)"), {"ids": list(member_ids)}
+    )
     return {member_id: f"{first} {last}".strip() for member_id, first, last in rows}
-
-
-_NAMES = text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)")
 
 
 def get_id(connection: Connection, email: str) -> int:
@@ -128,13 +127,13 @@ def get_id(connection: Connection, email: str) -> int:
         InvalidAddress: the text is no e-mail address.
         NotFound: there is no such member, or the member was removed.
     """
-    found: int | None = connection.execute(_GET_ID, {"email_key": parse(email).key}).scalar()
+    found: int | None = connection.execute(
+        text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL"),
+        {"email_key": parse(email).key},
+    ).scalar()
     if found is None:
         raise NotFound("member", email)
     return found
-
-
-_GET_ID = text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL")
 
 
 def get_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
@@ -178,11 +177,8 @@ def change_role(connection: Connection, member: Member, role: str, *, by: int | 
         return
     if role != ADMIN:
         _keep_an_admin(connection, member)
-    connection.execute(_CHANGE_ROLE, {"id": member.id, "role": role})
+    connection.execute(text("UPDATE members SET role = :role WHERE id = :id"), {"id": member.id, "role": role})
     record(connection, actions.ROLE_CHANGED, member, by=by, detail=f"{member.role} to {role}")
-
-
-_CHANGE_ROLE = text("UPDATE members SET role = :role WHERE id = :id")
 
 
 def remove(connection: Connection, member: Member, *, by: int | None) -> None:
@@ -220,11 +216,11 @@ END_SESSIONS = text("""
 
 def choose_zone(connection: Connection, member: Member, zone: str) -> None:
     """Keep the time zone of a locked member."""
-    if connection.execute(_CHOOSE_ZONE, {"id": member.id, "zone": zone}).rowcount:
+    if connection.execute(
+        text("UPDATE members SET time_zone = :zone WHERE id = :id AND time_zone <> :zone"),
+        {"id": member.id, "zone": zone},
+    ).rowcount:
         record(connection, actions.ZONE_CHOSEN, member, by=member.id, detail=zone)
-
-
-_CHOOSE_ZONE = text("UPDATE members SET time_zone = :zone WHERE id = :id AND time_zone <> :zone")
 
 
 def _keep_an_admin(connection: Connection, member: Member) -> None:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from app.errors import Refused
 from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_address, trimmed
-from app.recipient_files.delimiter_and_heading import beginning
-from app.recipient_files.rows import Row, rows
+from app.recipient_files.rows import Row, beginning, rows
 from app.recipient_files.text import ListText
 
 # The last columns of a file of lines that were left out.

@@ -50,10 +50,9 @@ _ADD = text("""
 
 def drop(connection: Connection, upload_ids: Sequence[int]) -> None:
     """Delete all parts of these lists."""
-    connection.execute(_DROP, {"upload_ids": list(upload_ids)})
-
-
-_DROP = text("DELETE FROM upload_parts WHERE upload_id = ANY(:upload_ids)")
+    connection.execute(
+        text("DELETE FROM upload_parts WHERE upload_id = ANY(:upload_ids)"), {"upload_ids": list(upload_ids)}
+    )
 
 
 class Payable(NamedTuple):

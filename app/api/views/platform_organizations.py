@@ -13,7 +13,7 @@ from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.send_headers import idempotency_key
 from app.ledger.refill import open_organization, refill_once
 from app.members import links
-from app.members.request import read_new_member
+from app.members.links import read_new_member
 from app.pages import platform_pages
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
 from app.platform.requests import read_changes_of_organization, read_new_key, read_new_organization, read_new_refill

@@ -18,9 +18,10 @@ from app.cli.send.run import Choices, Run
 from app.cli.service import FaultyBody, Service, in_order
 from app.cli.tables import progress_bar
 from app.errors import Refused
-from app.recipient_files import ColumnUnclear, ListText
 from app.recipient_files.checking import AmountsMissing, Reading
+from app.recipient_files.list_file import ColumnUnclear
 from app.recipient_files.recipients import Part
+from app.recipient_files.text import ListText
 from points_client import Verified
 
 _CONCURRENT_CALLS = 2

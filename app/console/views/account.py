@@ -4,11 +4,10 @@ from flask import flash, g, redirect, render_template, session, url_for
 from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, current_zone, needs, pages
+from app.console.caller import change
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
-from app.console.one_effect import change
-from app.console.place import place
 from app.console.slow_work import password_work
-from app.console.views.link import chosen_password
+from app.console.views.sign_in import chosen_password, place
 from app.members import links, members, sessions
 from app.members.members import VIEWER
 from app.postgres.database import transaction

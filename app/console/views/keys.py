@@ -1,16 +1,18 @@
-"""*Keys*: make a key and show it once, list keys, revoke them."""
+"""*Keys*: make one and show it once, list and revoke them. *Requests*: what programs called with them."""
 
-from flask import flash, redirect, render_template, url_for
+from functools import partial
+
+from flask import flash, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from app import api_keys
 from app.console.blueprints import LIVE, current_member, needs, pages
-from app.console.caller import signed_in
-from app.console.faults import in_words
-from app.console.forms import KeyForm, say_beside
-from app.console.one_effect import change
+from app.console.caller import calling_member, change, signed_in
+from app.console.forms import KeyForm, in_words, say_beside
+from app.console.searching import RequestSearch, listed
 from app.errors import Refused
 from app.members.members import ADMIN
+from app.pages import request_pages
 from app.postgres.database import transaction
 from app.values.texts import with_name
 
@@ -62,3 +64,13 @@ def _page(form: KeyForm) -> str:
     bounds = (form.scopes, form.expires_at, form.batch_limit, form.daily_limit)
     bounds_open = any(field.data or field.errors for field in bounds)
     return render_template("console/keys.html", keys=rows[::-1], form=form, bounds_open=bounds_open)
+
+
+@pages.get("/requests")
+def list_requests() -> str:
+    with transaction() as connection:
+        who = calling_member(connection)
+        keys = api_keys.find_all(connection, who.organization.id)
+    form = RequestSearch(request.args, [key for key in keys if key.sandbox == who.sandbox])
+    rows, names = listed("requests", who, form, partial(request_pages.page, is_far=True))
+    return render_template("console/requests.html", requests=rows, **names)

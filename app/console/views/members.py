@@ -5,9 +5,9 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, needs, pages
+from app.console.caller import change
 from app.console.cookie import is_https
 from app.console.forms import MemberForm, RoleForm, say_beside
-from app.console.one_effect import change
 from app.errors import Refused
 from app.members import links
 from app.members import members as rows

@@ -7,13 +7,12 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
-from app import organizations
 from app.console import checking, files
-from app.console.blueprints import current_member, is_sandbox, needs, pages
-from app.console.checking_page import checked_page
+from app.console.blueprints import current_scope, needs, pages
+from app.console.caller import calling_member, form_id
+from app.console.checking import checked_page
 from app.console.error_pages import refused_form
 from app.console.forms import say_beside
-from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
 from app.console.slow_work import Busy, searches
 from app.errors import Refused
@@ -22,7 +21,7 @@ from app.postgres.database import single_statement, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
 from app.uploads import uploads
-from app.uploads.lately_used import lately_used
+from app.uploads.listed import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 
@@ -135,8 +134,7 @@ def get_list(connection: Connection, token: str, *, lock: bool = False) -> Uploa
     Raises:
         NotFound: the organization has no such list in this mode, or it was deleted.
     """
-    organization_id = current_member().organization_id
-    return uploads.get(connection, token, organization_id=organization_id, sandbox=is_sandbox(), lock=lock)
+    return uploads.get(connection, token, current_scope(), lock=lock)
 
 
 def as_sentence(text: str) -> str:
@@ -166,8 +164,8 @@ def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
 
 def _new_list(form: ListForm) -> str:
     with transaction() as connection:
-        organization = organizations.get(connection, current_member().organization_id, sandbox=is_sandbox())
-        lately = lately_used(connection, organization.id, sandbox=is_sandbox())
+        organization = calling_member(connection).organization
+        lately = lately_used(connection, current_scope())
     return render_template(
         "console/send.html", form=form, organization=organization, lately=lately, bytes_max=settings().body_bytes_max
     )
@@ -176,7 +174,7 @@ def _new_list(form: ListForm) -> str:
 def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None) -> str:
     _offer(form, upload)
     with single_statement() as connection:
-        lately = lately_used(connection, upload.organization_id, sandbox=upload.sandbox)
+        lately = lately_used(connection, upload.scope)
     return render_template(
         "console/check.html",
         lately=lately,

@@ -7,11 +7,11 @@ from werkzeug.wrappers import Response as AnyResponse
 from app.batches.read import QUEUED
 from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.blueprints import current_scope, needs, pages
 from app.console.caller import calling_member
-from app.console.costs import cost as cost_of
 from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
+from app.console.sending import cost as cost_of
 from app.console.slow_work import searches
 from app.console.views.send import get_list
 from app.errors import NotFound, PointsError
@@ -40,7 +40,7 @@ def settle(token: str) -> Page:
     form = TermsForm()
     is_valid = form.validate()
     with transaction() as connection:
-        now = now_of(connection, current_member().organization_id, sandbox=is_sandbox())
+        now = now_of(connection, **current_scope()._asdict())
     terms = form.terms(now) if is_valid else None
     if terms is None:
         page = _with_cost("console/cost.html", token, terms=form)
