@@ -5,7 +5,9 @@ A page calls the same functions as the views of the API. `blueprints.py` has the
 
 import hashlib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from flask import Flask, Response, redirect, request, url_for
@@ -13,38 +15,17 @@ from jinja2 import StrictUndefined
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.console import blueprints, error_pages, template_context
+from app.console import blueprints, error_pages, template_context, views
 from app.console.blueprints import door
 from app.console.cookie import ConsoleCookie
-from app.console.views import (
-    account,
-    activity,
-    batches,
-    keys,
-    lists,
-    members,
-    overview,
-    reversals,
-    send,
-    send_cost,
-    sign_in,
-    statement,
-    transactions,
-    webhooks,
-)
-
-# Each view registers its pages on one of the two sets of `blueprints.py`.
-_VIEWS = (
-    *(account, activity, batches, keys, lists, members, overview),
-    *(reversals, send, send_cost, sign_in, statement, transactions, webhooks),
-)
 
 Handler = Callable[[Any], Response]
 
 
 def add_console(app: Flask) -> None:
     """Register the console with the application."""
-    assert _VIEWS, "the views are imported for their routes"
+    for view in iter_modules(views.__path__):  # Each registers its pages on one of the two sets of `blueprints.py`.
+        import_module(f"{views.__name__}.{view.name}")
     app.session_interface = ConsoleCookie()
     app.config.update(ConsoleCookie.SETTINGS)
     app.jinja_options = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}

@@ -83,9 +83,9 @@ def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = No
                 say_of_form(form, sentence)
 
 
-def amount_of(text: str | None) -> int | None:
+def amount_of(text: str | None, *, digits_max: int = 19) -> int | None:
     """Return a number in ASCII digits; None for anything else."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 19 else None
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= digits_max else None
 
 
 class SignInForm(FlaskForm):

@@ -11,7 +11,6 @@ from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import verify
 from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
-from app.batches.errors import InsufficientBalance
 from app.batches.fields import SEND
 from app.batches.read import AWAITING_APPROVAL
 from app.batches.request import IssueRequest, read_issue_request
@@ -20,7 +19,7 @@ from app.console.blueprints import current_zone
 from app.console.caller import record_action
 from app.console.forms import in_words
 from app.errors import InvalidRequest, MayNotIssue, PointsError, Refused
-from app.organizations import get_whole, may_not_issue
+from app.organizations import get_whole
 from app.recipient_files.recipients import body_of
 from app.settings import settings
 from app.uploads import parts as upload_parts
@@ -142,17 +141,8 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
     assert upload.points is not None, "it is checked"
     organization = who.organization
     payable = upload_parts.payable(connection, upload.id, amount=upload.amount, balance=organization.balance)
-    refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
-        is_disabled=organization.is_disabled, is_suspended=organization.is_suspended
-    )
-    if refusal is None and payable.recipients < upload.recipients:
-        refusal = InsufficientBalance(required=upload.points, available=organization.balance)
-    verdict = verify.Verdict(
-        refusal=refusal,
-        required=upload.points,
-        available=organization.balance,
-        affordable_recipients=payable.recipients,
-    )
+    size = {"required": upload.points, "recipients": upload.recipients}
+    verdict = verify.verdict_of(organization, **size, paid=payable.recipients)
     late = None if upload.send_at is None else _late(connection, upload, upload.send_at)
     before = sent_before(connection, upload)
     above = get_whole(connection, organization.id).approval_above

@@ -5,25 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import IntegrityError
 
 from app.actions import log as actions
 from app.errors import NotFound, Refused
-from app.organizations import get as get_organization
 from app.postgres.database import row_to, row_with_id
 from app.values.addresses import parse
 from app.values.authors import Author
-from app.values.texts import checked_name
 
 # Each role includes the ones before it.
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
-
-
-class MemberConflict(Refused):
-    """A member has the address."""
-
-    field = "email"
-    says = "A member has this e-mail address already."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,48 +43,6 @@ class ListedMember(Member):
     has_password: bool
     is_locked: bool
     created_at: datetime
-
-
-def create(
-    connection: Connection,
-    organization_id: int,
-    email: str,
-    first_name: str,
-    last_name: str,
-    *,
-    role: str,
-    by: int | None,
-) -> Member:
-    """Make a member, who needs a link (`app.members.links`) to choose a password.
-
-    `by` is the member who does it, None for an operator or the platform.
-
-    Raises:
-        InvalidAddress: `email` is not an e-mail address.
-        NotFound: there is no such organization.
-        Refused: a name is not acceptable, or a member has this address already.
-    """
-    assert role in ROLES, "the caller has checked the role"
-    address = parse(email)
-    first_name = checked_name("The first name", first_name)
-    last_name = checked_name("The last name", last_name, may_be_blank=True)
-    get_organization(connection, organization_id, sandbox=False)
-    values = {"organization_id": organization_id, "email": address.text, "email_key": address.key, "role": role}
-    try:
-        with connection.begin_nested():
-            row = connection.execute(_CREATE, values | {"first_name": first_name, "last_name": last_name}).one()
-    except IntegrityError:
-        raise MemberConflict from None
-    member = row_to(Member, row)
-    record(connection, actions.MEMBER_ADDED, member, by=by, detail=role)
-    return member
-
-
-_CREATE = text("""
-    INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)
-    VALUES (:organization_id, :email, :email_key, :first_name, :last_name, :role)
-    RETURNING id, organization_id, email, first_name, last_name, role
-""")
 
 
 def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:

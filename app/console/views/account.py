@@ -7,7 +7,7 @@ from app.console.blueprints import current_member, current_zone, needs, pages
 from app.console.caller import change
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
 from app.console.slow_work import password_work
-from app.console.views.sign_in import chosen_password, place
+from app.console.views.sign_in import chosen_password, place, right_attempt
 from app.members import links, members, sessions
 from app.members.members import VIEWER
 from app.postgres.database import transaction
@@ -60,15 +60,10 @@ def end_session(session_id: int) -> Response:
 
 def _changed(current: str, password: str) -> str | None:
     """Change the password and return the token of a new session; None if the current password is wrong."""
-    with transaction() as connection:
-        found = sessions.count_try(connection, parse(current_member().email).key)
-    with password_work.turn():
-        right = passwords.is_right(current, None if found is None else found.password_hash)
-        password_hash = passwords.hash_password(password) if right else ""
-    if not right:
-        with transaction() as connection:
-            sessions.note_wrong_password(connection, found, place())
+    if right_attempt(parse(current_member().email).key, current) is None:
         return None
+    with password_work.turn():
+        password_hash = passwords.hash_password(password)
     with change() as connection:
         member = members.lock(connection, current_member().id)
         links.choose_password(connection, member, password_hash)

@@ -16,7 +16,7 @@ from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, Ba
 from app.batches.sums import sums_of
 from app.console.blueprints import current_member, current_zone, needs, pages
 from app.console.caller import act, authors_of, calling_member
-from app.console.forms import RejectForm, say_beside
+from app.console.forms import RejectForm, amount_of, say_beside
 from app.console.searching import BatchSearch, found_file, listed
 from app.console.send_forms import MomentForm
 from app.console.sending import late_sentence
@@ -97,9 +97,7 @@ def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
 
 def _first_place() -> int:
     """Return the place of the first transaction to show, from 0."""
-    text = request.args.get("from", "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 1
-    return max(number, 1) - 1
+    return (amount_of(request.args.get("from"), digits_max=6) or 1) - 1
 
 
 _RECIPIENTS_SHOWN = 10

@@ -184,8 +184,7 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
 
 def _first_shown(choice: Choice) -> int:
     """Return the position of the first recipient of the page: that of a button, or of the first chosen ones."""
-    asked = request.form.get("show", "")
-    place = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else None
+    place = amount_of(request.form.get("show"), digits_max=6)
     if place is None:
         place = choice.positions[0] if choice.positions else 0
     return place - place % TRANSACTIONS_SHOWN

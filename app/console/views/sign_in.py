@@ -20,7 +20,6 @@ from app.members.sessions import Place
 from app.postgres.database import transaction
 from app.values import passwords
 from app.values.addresses import parse
-from app.values.passwords import is_right
 
 # One sentence for all cases, so that it does not reveal who is a member or whether a guess was near.
 WRONG = (
@@ -63,15 +62,24 @@ def _token_for(email: str, password: str) -> str | None:
         email_key = parse(email).key
     except InvalidAddress:
         email_key = ""
+    attempt = right_attempt(email_key, password)
+    if attempt is None:
+        return None
     with transaction() as connection:
-        found = sessions.count_try(connection, email_key)
+        return sessions.begin(connection, attempt.member_id, attempt.password_hash, place())
+
+
+def right_attempt(email_key: str, password: str) -> sessions.Try | None:
+    """Return the attempt of a member to whom a password belongs; None, and it is noted, if it is wrong."""
+    with transaction() as connection:
+        attempt = sessions.count_try(connection, email_key)
     with password_work.turn():
-        right = is_right(password, None if found is None else found.password_hash)
+        is_right = passwords.is_right(password, None if attempt is None else attempt.password_hash)
+    if is_right and attempt is not None:
+        return attempt
     with transaction() as connection:
-        if found is None or not right:
-            sessions.note_wrong_password(connection, found, place())
-            return None
-        return sessions.begin(connection, found.member_id, found.password_hash, place())
+        sessions.note_wrong_password(connection, attempt, place())
+    return None
 
 
 @pages.post("/sign-out")
