@@ -1,8 +1,8 @@
 """The two sets of pages, and the checks before each view.
 
 `door` is for everybody: signing in, the link, the styles and scripts. `pages` is for members. Its paths begin with the
-mode, `/console/live/…` or `/console/sandbox/…`, so that two tabs in two modes never mix. A view of `pages` names its
-role with `needs`. A view that changes something must do so: otherwise it refuses every member.
+mode, `/console/live/…` or `/console/sandbox/…`, so that two tabs in two modes never mix. A route of `pages` names its
+role. One that changes something must do so: otherwise it refuses every member.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,24 @@ from app.values.zones import ZONE_OF_ALL
 ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
 
+_View = TypeVar("_View", bound=Callable[..., Any])
+
+
+class Pages(Blueprint):
+    """Pages for members. A route names the lowest role that may use its view: `@pages.post("/keys", role=ADMIN)`."""
+
+    def route(self, rule: str, *, role: str | None = None, **options: Any) -> Callable[[_View], _View]:
+        register = super().route(rule, **options)
+
+        def declare(view: _View) -> _View:
+            view.__dict__["role"] = role or view.__dict__.get("role")  # One view may have several routes.
+            return register(view)
+
+        return declare
+
+
 door = Blueprint("console_door", __name__, url_prefix=ROOT, template_folder="templates")
-pages = Blueprint("console", __name__, url_prefix=f"{ROOT}/<any(live, sandbox):mode>", template_folder="templates")
+pages = Pages("console", __name__, url_prefix=f"{ROOT}/<any(live, sandbox):mode>", template_folder="templates")
 
 # A page may load only the service's own files, and send its forms only to the service.
 _HEADERS = {
@@ -43,24 +59,12 @@ _HEADERS = {
 # The limit of forms that are sent before signing in, except from a browser with which a member has signed in.
 _STRANGERS_BYTES_MAX = 16_384
 
-_View = TypeVar("_View", bound=Callable[..., Any])
-
 
 class FormTooOld(PointsError):
     """A form does not come from a page that the console gave this browser, or the page is too old."""
 
     status = 400
     says = "This form is too old, or is not from the console. Nothing was changed. Go back and reload."
-
-
-def needs(role: str) -> Callable[[_View], _View]:
-    """Set the lowest role that may use a view. Put the decorator below the route."""
-
-    def mark(view: _View) -> _View:
-        view.__dict__["needs"] = role
-        return view
-
-    return mark
 
 
 def current_member() -> Member:
@@ -176,7 +180,7 @@ def _ask_to_sign_in() -> AnyResponse | tuple[str, int]:
 def _refuse_role(member: Member) -> None:
     assert request.endpoint is not None, "a blueprint gets only requests with a route"
     view = current_app.view_functions[request.endpoint]
-    role = view.__dict__.get("needs", VIEWER if request.method in ("GET", "HEAD") else None)
+    role = view.__dict__["role"] or (VIEWER if request.method in ("GET", "HEAD") else None)
     if role is None or not member.may(role):
         raise Forbidden(
             f"Your role {member.role} does not allow this. An admin of your organization can change your role."

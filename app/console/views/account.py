@@ -3,7 +3,7 @@
 from flask import flash, g, redirect, render_template, session, url_for
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, current_zone, needs, pages
+from app.console.blueprints import current_member, current_zone, pages
 from app.console.caller import change
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
 from app.console.slow_work import password_work
@@ -20,8 +20,7 @@ def account() -> str:
     return _page(ChangePasswordForm(formdata=None))
 
 
-@pages.post("/account/password")
-@needs(VIEWER)
+@pages.post("/account/password", role=VIEWER)
 def change_password() -> Response | tuple[str, int]:
     form = ChangePasswordForm()
     password = chosen_password(form, current_member())
@@ -36,8 +35,7 @@ def change_password() -> Response | tuple[str, int]:
     return redirect(url_for("console.account"), 303)
 
 
-@pages.post("/account/zone")
-@needs(VIEWER)
+@pages.post("/account/zone", role=VIEWER)
 def choose_zone() -> Response | tuple[str, int]:
     """Keep the zone in which the member reads and writes times."""
     form = ZoneForm()
@@ -49,8 +47,7 @@ def choose_zone() -> Response | tuple[str, int]:
     return redirect(url_for("console.account"), 303)
 
 
-@pages.post("/account/sessions/<int:session_id>/end")
-@needs(VIEWER)
+@pages.post("/account/sessions/<int:session_id>/end", role=VIEWER)
 def end_session(session_id: int) -> Response:
     with transaction() as connection:
         sessions.end(connection, session_id, member_id=current_member().id)

@@ -14,7 +14,7 @@ from app.batches.approval import ANSWERED_WITHIN
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
-from app.console.blueprints import current_member, current_zone, needs, pages
+from app.console.blueprints import current_member, current_zone, pages
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
 from app.console.searching import BatchSearch, found_file, listed
@@ -109,14 +109,12 @@ Page = AnyResponse | tuple[str, int] | str
 _REFUSALS = (OwnBatch, BatchConflict, MayNotIssue, LimitReached, NotKnown)
 
 
-@pages.get("/batches/<int:batch_id>/approval")
-@needs(APPROVER)
+@pages.get("/batches/<int:batch_id>/approval", role=APPROVER)
 def ask_to_answer(batch_id: int) -> Page:
     return _asking_to_answer(batch_id, RejectForm(formdata=None))
 
 
-@pages.post("/batches/<int:batch_id>/approve")
-@needs(APPROVER)
+@pages.post("/batches/<int:batch_id>/approve", role=APPROVER)
 def approve(batch_id: int) -> AnyResponse:
     """Approve the batch, or say why that is not possible. Again, it changes nothing."""
     try:
@@ -131,8 +129,7 @@ def approve(batch_id: int) -> AnyResponse:
     return _to_batch(batch_id)
 
 
-@pages.post("/batches/<int:batch_id>/reject")
-@needs(APPROVER)
+@pages.post("/batches/<int:batch_id>/reject", role=APPROVER)
 def reject(batch_id: int) -> Page:
     """Reject the batch, or say why that is not possible. Again, it changes nothing."""
     form = RejectForm()
@@ -168,8 +165,7 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> AnyResponse | str:
         )
 
 
-@pages.get("/batches/<int:batch_id>/cancel")
-@needs(SENDER)
+@pages.get("/batches/<int:batch_id>/cancel", role=SENDER)
 def ask_to_cancel(batch_id: int) -> AnyResponse | str:
     batch, points = _with_points(batch_id)
     if batch.is_final:
@@ -177,8 +173,7 @@ def ask_to_cancel(batch_id: int) -> AnyResponse | str:
     return render_template("console/cancel.html", batch=batch, points=points)
 
 
-@pages.post("/batches/<int:batch_id>/cancel")
-@needs(SENDER)
+@pages.post("/batches/<int:batch_id>/cancel", role=SENDER)
 def cancel(batch_id: int) -> AnyResponse:
     """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
 
@@ -198,14 +193,12 @@ def cancel(batch_id: int) -> AnyResponse:
     return _to_batch(batch_id)
 
 
-@pages.get("/batches/<int:batch_id>/move")
-@needs(SENDER)
+@pages.get("/batches/<int:batch_id>/move", role=SENDER)
 def ask_to_move(batch_id: int) -> Page:
     return _asking_to_move(batch_id, None)
 
 
-@pages.post("/batches/<int:batch_id>/move")
-@needs(SENDER)
+@pages.post("/batches/<int:batch_id>/move", role=SENDER)
 def move(batch_id: int) -> Page:
     """Move the batch, or say that it is no longer scheduled. The same form sent again changes nothing."""
     form = MomentForm()

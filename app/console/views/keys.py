@@ -6,7 +6,7 @@ from flask import flash, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from app import api_keys
-from app.console.blueprints import LIVE, current_member, needs, pages
+from app.console.blueprints import LIVE, current_member, pages
 from app.console.caller import calling_member, change, signed_in
 from app.console.forms import KeyForm, in_words, say_beside
 from app.console.searching import RequestSearch, listed
@@ -19,14 +19,12 @@ from app.values.texts import with_name
 _LOST = "The key was shown then. If it was not copied, revoke it and make another."
 
 
-@pages.get("/keys")
-@needs(ADMIN)
+@pages.get("/keys", role=ADMIN)
 def keys() -> str:
     return _page(KeyForm(formdata=None))
 
 
-@pages.post("/keys")
-@needs(ADMIN)
+@pages.post("/keys", role=ADMIN)
 def make_key() -> str | tuple[str, int]:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     form = KeyForm()
@@ -47,8 +45,7 @@ def make_key() -> str | tuple[str, int]:
     return render_template("console/key_made.html", key=text, title=title, bounds=bounds.in_words())
 
 
-@pages.post("/keys/<int:key_id>/revoke")
-@needs(ADMIN)
+@pages.post("/keys/<int:key_id>/revoke", role=ADMIN)
 def revoke_key(key_id: int) -> Response:
     organization_id = current_member().organization_id
     with transaction(by=signed_in()) as connection:

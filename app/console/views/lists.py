@@ -14,7 +14,7 @@ from app.batches import read as batches
 from app.batches.read import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
 from app.console import checking, files
-from app.console.blueprints import current_scope, needs, pages
+from app.console.blueprints import current_scope, pages
 from app.console.caller import calling_member, form_id
 from app.console.checking import checked_page
 from app.console.files import save_as
@@ -175,8 +175,7 @@ def _bad(line: dict[str, Any]) -> _Row:
     return (line["line"], line["email"], "", "", "", "left out", "", "", "", line["reason"])
 
 
-@pages.post("/send/<token>/again")
-@needs(SENDER)
+@pages.post("/send/<token>/again", role=SENDER)
 def copy_list(token: str) -> AnyResponse:
     """Make a new list of a sent one."""
 
@@ -189,8 +188,7 @@ def copy_list(token: str) -> AnyResponse:
     return _made(made, or_back_to=url_for("console.outcome", token=token))
 
 
-@pages.post("/send/<token>/unpaid")
-@needs(SENDER)
+@pages.post("/send/<token>/unpaid", role=SENDER)
 def list_unpaid(token: str) -> AnyResponse:
     """Make a new list of those recipients of a sent one who were not paid."""
     return _made(lambda connection: _unpaid(connection, token), or_back_to=url_for("console.outcome", token=token))
@@ -212,8 +210,7 @@ def batch_file(batch_id: int, kind: str) -> Response:
     return of_batch(batch, kind)
 
 
-@pages.post("/batches/<int:batch_id>/unpaid")
-@needs(SENDER)
+@pages.post("/batches/<int:batch_id>/unpaid", role=SENDER)
 def list_unpaid_of_batch(batch_id: int) -> AnyResponse:
     """Make a new list of those recipients of a batch who were not paid."""
 

@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, needs, pages
+from app.console.blueprints import current_member, pages
 from app.console.caller import change
 from app.console.cookie import is_https
 from app.console.forms import MemberForm, RoleForm, say_beside
@@ -17,14 +17,12 @@ from app.postgres.database import transaction
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
 
 
-@pages.get("/members")
-@needs(ADMIN)
+@pages.get("/members", role=ADMIN)
 def members() -> str:
     return _page(MemberForm(formdata=None))
 
 
-@pages.post("/members")
-@needs(ADMIN)
+@pages.post("/members", role=ADMIN)
 def add_member() -> str | tuple[str, int]:
     form, who = MemberForm(), current_member()
     if not form.validate():
@@ -40,14 +38,12 @@ def add_member() -> str | tuple[str, int]:
     return _link_page(made, token)
 
 
-@pages.get("/members/<int:member_id>")
-@needs(ADMIN)
+@pages.get("/members/<int:member_id>", role=ADMIN)
 def member(member_id: int) -> str:
     return _member_page(member_id)
 
 
-@pages.post("/members/<int:member_id>/link")
-@needs(ADMIN)
+@pages.post("/members/<int:member_id>/link", role=ADMIN)
 def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
     with change(shown_once=_LINK_LOST) as connection:
@@ -56,8 +52,7 @@ def make_link(member_id: int) -> str:
     return _link_page(found, token)
 
 
-@pages.post("/members/<int:member_id>/role")
-@needs(ADMIN)
+@pages.post("/members/<int:member_id>/role", role=ADMIN)
 def change_role(member_id: int) -> Response | tuple[str, int]:
     form = RoleForm()
     if not form.validate():
@@ -72,8 +67,7 @@ def change_role(member_id: int) -> Response | tuple[str, int]:
     return _said(f"The role of {found.name} is now {form.role.data}.")
 
 
-@pages.post("/members/<int:member_id>/end-sessions")
-@needs(ADMIN)
+@pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
 def end_sessions(member_id: int) -> Response:
     with change() as connection:
         found = _own(connection, member_id)
@@ -81,8 +75,7 @@ def end_sessions(member_id: int) -> Response:
     return _said(f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in.")
 
 
-@pages.post("/members/<int:member_id>/remove")
-@needs(ADMIN)
+@pages.post("/members/<int:member_id>/remove", role=ADMIN)
 def remove_member(member_id: int) -> Response:
     try:
         with change() as connection:

@@ -12,7 +12,7 @@ from app.actions import log as actions
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import BatchRow, TransactionRow
-from app.console.blueprints import current_member, needs, pages
+from app.console.blueprints import current_member, pages
 from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
 from app.console.forms import amount_of, say_of_form, say_why
 from app.console.searching import ReversalSearch, found_file, listed
@@ -97,14 +97,12 @@ class Choice(NamedTuple):
         return " ".join(map(str, (batch.id, self.amount, *figures, "of", *self.positions)))
 
 
-@pages.get("/batches/<int:batch_id>/take-back")
-@needs(SENDER)
+@pages.get("/batches/<int:batch_id>/take-back", role=SENDER)
 def ask_to_take_back(batch_id: int) -> Page:
     return _asking(batch_id, TakeBackForm(formdata=None))
 
 
-@pages.post("/batches/<int:batch_id>/take-back")
-@needs(SENDER)
+@pages.post("/batches/<int:batch_id>/take-back", role=SENDER)
 def take_back(batch_id: int) -> Page:
     """Queue the reversal and redirect to its page. The same form sent again leads to the same reversal.
 

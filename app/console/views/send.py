@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
 from app.console import checking, files
-from app.console.blueprints import current_scope, needs, pages
+from app.console.blueprints import current_scope, pages
 from app.console.caller import calling_member, form_id
 from app.console.checking import checked_page
 from app.console.error_pages import refused_form
@@ -35,14 +35,12 @@ _EXAMPLE_ROWS = (
 Page = AnyResponse | tuple[str, int] | str
 
 
-@pages.get("/send")
-@needs(SENDER)
+@pages.get("/send", role=SENDER)
 def send() -> Page:
     return _new_list(ListForm())
 
 
-@pages.post("/send")
-@needs(SENDER)
+@pages.post("/send", role=SENDER)
 def upload() -> Page:
     """Check a new list, and store it if it can be read."""
     form = ListForm()
@@ -60,15 +58,13 @@ def upload() -> Page:
         return refused_form(_new_list(form), error)
 
 
-@pages.get("/send/example.xlsx")
-@needs(SENDER)
+@pages.get("/send/example.xlsx", role=SENDER)
 def example() -> Response:
     """Answer with a workbook of the columns that a list may have."""
     return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
 
 
-@pages.get("/send/<token>")
-@needs(SENDER)
+@pages.get("/send/<token>", role=SENDER)
 def check(token: str) -> Page:
     with searches.turn(), transaction() as connection:
         found = get_list(connection, token)
@@ -80,8 +76,7 @@ def check(token: str) -> Page:
     return _checked(found, form, before)
 
 
-@pages.post("/send/<token>")
-@needs(SENDER)
+@pages.post("/send/<token>", role=SENDER)
 def check_again(token: str) -> Page:
     """Check a list again, with another column, amount or label."""
     with transaction() as connection:
@@ -107,8 +102,7 @@ def check_again(token: str) -> Page:
 
 
 @pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
-@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX})
-@needs(SENDER)
+@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX}, role=SENDER)
 def bad_lines(token: str, kind: str) -> Response:
     """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
     with transaction() as connection:

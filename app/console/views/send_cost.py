@@ -7,7 +7,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from app.batches.read import QUEUED
 from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import current_scope, needs, pages
+from app.console.blueprints import current_scope, pages
 from app.console.caller import calling_member
 from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
@@ -27,14 +27,12 @@ _BUSY = "Another window is sending this list now. Reload this page soon: it will
 Page = AnyResponse | tuple[str, int] | str
 
 
-@pages.get("/send/<token>/cost")
-@needs(SENDER)
+@pages.get("/send/<token>/cost", role=SENDER)
 def cost(token: str) -> Page:
     return _with_cost("console/cost.html", token)
 
 
-@pages.post("/send/<token>/cost")
-@needs(SENDER)
+@pages.post("/send/<token>/cost", role=SENDER)
 def settle(token: str) -> Page:
     """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
     form = TermsForm()
@@ -52,14 +50,12 @@ def settle(token: str) -> Page:
     return redirect(url_for("console.confirm", token=token), 303)
 
 
-@pages.get("/send/<token>/confirm")
-@needs(SENDER)
+@pages.get("/send/<token>/confirm", role=SENDER)
 def confirm(token: str) -> Page:
     return _with_cost("console/confirm.html", token)
 
 
-@pages.post("/send/<token>/confirm")
-@needs(SENDER)
+@pages.post("/send/<token>/confirm", role=SENDER)
 def issue(token: str) -> Page:
     """Accept the list. If it is sent twice at once, the second request shows the outcome of the first."""
     form = IssueForm()

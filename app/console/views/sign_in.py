@@ -7,7 +7,7 @@ from flask import flash, g, redirect, render_template, request, session, url_for
 from werkzeug.wrappers import Response
 
 from app.console import kept_forms
-from app.console.blueprints import ROOT, current_member, door, needs, pages
+from app.console.blueprints import ROOT, current_member, door, pages
 from app.console.cookie import sign_in_with
 from app.console.error_pages import refused_form
 from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
@@ -82,8 +82,7 @@ def right_attempt(email_key: str, password: str) -> sessions.Try | None:
     return None
 
 
-@pages.post("/sign-out")
-@needs(VIEWER)
+@pages.post("/sign-out", role=VIEWER)
 def sign_out() -> Response:
     """End the session in the database too, not only in the browser."""
     with transaction() as connection:

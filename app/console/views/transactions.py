@@ -11,7 +11,7 @@ from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.read import HELD
-from app.console.blueprints import current_zone, needs, pages
+from app.console.blueprints import current_zone, pages
 from app.console.caller import act, calling_member, member_now
 from app.console.forms import in_words, say_beside
 from app.console.searching import HeldSearch, TransactionSearch, found_file, listed
@@ -59,14 +59,12 @@ def _listed(template: str, who: Caller, form: Form, fixed: dict[str, str]) -> st
     return render_template(template, rows=rows, **names)
 
 
-@pages.get("/transactions/<int:transaction_id>/hold")
-@needs(SENDER)
+@pages.get("/transactions/<int:transaction_id>/hold", role=SENDER)
 def ask_to_hold(transaction_id: int) -> Page:
     return _asking(transaction_id, None)
 
 
-@pages.post("/transactions/<int:transaction_id>/hold")
-@needs(SENDER)
+@pages.post("/transactions/<int:transaction_id>/hold", role=SENDER)
 def hold_longer(transaction_id: int) -> Page:
     """Move the end of the hold, or say why it cannot be moved. The same form sent again changes nothing."""
     form = MomentForm()

@@ -9,7 +9,7 @@ from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from app.actions import log as log_of_actions
-from app.console.blueprints import current_scope, needs, pages
+from app.console.blueprints import current_scope, pages
 from app.console.caller import FormUsed, change, record_action
 from app.console.forms import ReplayForm, WebhookForm, amount_of, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError
@@ -30,14 +30,12 @@ _DELIVERIES_SHOWN = 50
 _SHOWN_ONCE = "The secret was shown then. If it was not copied, make a new secret for the webhook."
 
 
-@pages.get("/webhooks")
-@needs(ADMIN)
+@pages.get("/webhooks", role=ADMIN)
 def webhooks() -> str:
     return _page(WebhookForm(formdata=None, types="*"))
 
 
-@pages.post("/webhooks")
-@needs(ADMIN)
+@pages.post("/webhooks", role=ADMIN)
 def make_webhook() -> str | tuple[str, int]:
     """Make a webhook and show its secret in this answer only."""
     form = WebhookForm()
@@ -74,8 +72,7 @@ def _by_type(faults: Faults, types: Sequence[str]) -> Faults:
     return {**others, **({"types": of_types} if of_types else {})}
 
 
-@pages.get("/webhooks/<int:webhook_id>")
-@needs(ADMIN)
+@pages.get("/webhooks/<int:webhook_id>", role=ADMIN)
 def webhook(webhook_id: int) -> str:
     return _webhook_page(webhook_id, ReplayForm(formdata=None))
 
@@ -91,8 +88,7 @@ def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
     return render_template("console/webhook.html", of=row, form=form, last_sequence=last, deliveries=attempts.rows)
 
 
-@pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):name>")
-@needs(ADMIN)
+@pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):name>", role=ADMIN)
 def act_on_webhook(webhook_id: int, name: str) -> Response:
     action = rows.actions[name]
     try:
@@ -103,8 +99,7 @@ def act_on_webhook(webhook_id: int, name: str) -> Response:
     return _to_webhook(webhook_id)
 
 
-@pages.post("/webhooks/<int:webhook_id>/replay")
-@needs(ADMIN)
+@pages.post("/webhooks/<int:webhook_id>/replay", role=ADMIN)
 def replay_webhook(webhook_id: int) -> Response | tuple[str, int]:
     form = ReplayForm()
     sequence = amount_of(form.from_sequence.data) if form.validate() else None
@@ -121,15 +116,13 @@ def replay_webhook(webhook_id: int) -> Response | tuple[str, int]:
     return _to_webhook(webhook_id)
 
 
-@pages.post("/webhooks/<int:webhook_id>/rotate")
-@needs(ADMIN)
+@pages.post("/webhooks/<int:webhook_id>/rotate", role=ADMIN)
 def rotate_webhook(webhook_id: int) -> str:
     _, secret = _act(webhook_id, rotate, rows.actions["rotate"].done, shown_once=_SHOWN_ONCE)
     return _secret_page(webhook_id, secret)
 
 
-@pages.post("/webhooks/<int:webhook_id>/delete")
-@needs(ADMIN)
+@pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN)
 def delete_webhook(webhook_id: int) -> Response:
     _act(webhook_id, rows.delete, "deleted")
     flash(f"Webhook {webhook_id} is deleted.")
