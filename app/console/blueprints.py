@@ -8,7 +8,7 @@ role. One that changes something must do so: otherwise it refuses every member.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flask import Blueprint, Response, current_app, g, redirect, request, session, url_for
+from flask import Blueprint, Response, current_app, flash, g, redirect, request, session, url_for
 from flask_wtf.csrf import validate_csrf
 from werkzeug.exceptions import Forbidden, HTTPException
 from werkzeug.wrappers import Response as AnyResponse
@@ -111,6 +111,13 @@ def page_that_tells() -> str:
             return path
         path = path.rpartition("/")[0]
     return ROOT
+
+
+def to_page(endpoint: str, sentence: str = "", mood: str = "message", **values: Any) -> AnyResponse:
+    """Lead to a page of `pages`, which says the sentence first; `mood` may be `bad`."""
+    if sentence:
+        flash(sentence, mood)
+    return redirect(url_for(f"console.{endpoint}", **values), 303)
 
 
 def add_headers(response: Response) -> Response:

@@ -211,7 +211,8 @@ def subject(label: str) -> str:
 
 
 def _errors(place: Form | Field) -> Sequence[str]:
-    return place.form_errors if isinstance(place, Form) else place.errors
+    errors: Sequence[str] = place.form_errors if isinstance(place, Form) else place.errors
+    return errors
 
 
 def _target(field: Form | Field) -> str | None:

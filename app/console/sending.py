@@ -106,7 +106,9 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
     assert who.member_id is not None, "a member sends it"
     member, accepted = SendingMember(who.member_id, who.sandbox), []
     for number in range(1, batches + 1):
-        request = request_of(upload, upload_parts.get(connection, upload.id, number))
+        part = upload_parts.find(connection, upload.id, number)
+        assert part is not None, "the lines of an unsent list are kept"
+        request = request_of(upload, part)
         sends = [Send(member, request, f"console-{upload.token}-{number}")]
         lock_schedules(connection, sends)
         [outcome] = accept(connection, sends)
@@ -141,8 +143,9 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
     assert upload.points is not None, "it is checked"
     organization = who.organization
     payable = upload_parts.payable(connection, upload.id, amount=upload.amount, balance=organization.balance)
-    size = {"required": upload.points, "recipients": upload.recipients}
-    verdict = verify.verdict_of(organization, **size, paid=payable.recipients)
+    verdict = verify.verdict_of(
+        organization, required=upload.points, recipients=upload.recipients, paid=payable.recipients
+    )
     late = None if upload.send_at is None else _late(connection, upload, upload.send_at)
     before = sent_before(connection, upload)
     above = get_whole(connection, organization.id).approval_above

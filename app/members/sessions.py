@@ -146,7 +146,7 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    return SignedIn(*row[:3], member=Member(**dict(zip(Member.__slots__, row[3:], strict=True))))
+    return SignedIn(*row[:3], Member(**dict(zip(Member.__slots__, row[3:], strict=True))))
 
 
 _FIND = text("""

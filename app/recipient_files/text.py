@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -116,21 +115,22 @@ _UNMARKED = ("utf-8", "cp1252")
 _BLOCK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListText:
+class ListText(NamedTuple):
     """A list that is open as text, whatever it was.
 
-    `is_unicode` tells whether it is a workbook, or in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous. Of a
-    workbook, `sheet` is the one that is read, and `other_sheets` hold addresses too.
+    Of a workbook, `sheet` is the one that is read, and `other_sheets` hold addresses too.
     """
 
     name: str
     raw: BinaryIO
     text: io.TextIOWrapper
-    is_unicode: bool
-    size_bytes: int
     sheet: Sheet | None = None
     other_sheets: Sequence[Sheet] = ()
+
+    @property
+    def is_unicode(self) -> bool:
+        """Whether it is a workbook, or in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous."""
+        return self.text.encoding != "cp1252"
 
 
 @contextmanager
@@ -149,25 +149,11 @@ def opened(raw: BinaryIO, name: str, *, sheet: str | None = None) -> Iterator[Li
     raw.seek(0)
     if raw.read(4).startswith(BEGINNINGS):
         with opened_sheet(raw, name, sheet) as (file, chosen, others):
-            yield _list_text(name, file, io.TextIOWrapper(file, "utf-8", newline=""), chosen, others)
+            yield ListText(name, file, io.TextIOWrapper(file, "utf-8", newline=""), chosen, others)
         return
     if sheet is not None:
         raise Refused(f"{name} has no sheets: it is not a workbook.")
-    yield _list_text(name, raw, _open_text(raw, name))
-
-
-def _list_text(
-    name: str, raw: BinaryIO, text: io.TextIOWrapper, sheet: Sheet | None = None, others: Sequence[Sheet] = ()
-) -> ListText:
-    return ListText(
-        name=name,
-        raw=raw,
-        text=text,
-        is_unicode=text.encoding != "cp1252",
-        size_bytes=raw.seek(0, io.SEEK_END),
-        sheet=sheet,
-        other_sheets=others,
-    )
+    yield ListText(name, raw, _open_text(raw, name))
 
 
 def _open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:

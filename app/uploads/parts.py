@@ -115,10 +115,3 @@ _FIND = text("""
     SELECT lines, emails, amounts, item_references, labels FROM upload_parts
     WHERE (upload_id, number) = (:upload_id, :number)
 """)
-
-
-def get(connection: Connection, upload_id: int, number: int) -> StoredPart:
-    """Return one part of a list that is not sent yet."""
-    part = find(connection, upload_id, number)
-    assert part is not None, "the lines of an unsent list are kept"
-    return part

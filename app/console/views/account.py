@@ -1,9 +1,9 @@
 """*Your account*: the password, the time zone and the sessions of the signed-in member."""
 
-from flask import flash, g, redirect, render_template, session, url_for
+from flask import g, render_template, session
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, current_zone, pages
+from app.console.blueprints import current_member, current_zone, pages, to_page
 from app.console.caller import change
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
 from app.console.slow_work import password_work
@@ -31,8 +31,7 @@ def change_password() -> Response | tuple[str, int]:
         say_beside(form.current, "This is not your password, or the account is locked: ten wrong passwords lock it.")
         return _page(form), 400
     session["token"] = token
-    flash("The password is changed, and every other session has ended.")
-    return redirect(url_for("console.account"), 303)
+    return to_page("account", "The password is changed, and every other session has ended.")
 
 
 @pages.post("/account/zone", role=VIEWER)
@@ -43,16 +42,14 @@ def choose_zone() -> Response | tuple[str, int]:
         return _page(ChangePasswordForm(formdata=None), form), 400
     with transaction() as connection:
         members.choose_zone(connection, members.lock(connection, current_member().id), form.zone.data)
-    flash(f"Times are those of {form.zone.data} from now on.")
-    return redirect(url_for("console.account"), 303)
+    return to_page("account", f"Times are those of {form.zone.data} from now on.")
 
 
 @pages.post("/account/sessions/<int:session_id>/end", role=VIEWER)
 def end_session(session_id: int) -> Response:
     with transaction() as connection:
         sessions.end(connection, session_id, member_id=current_member().id)
-    flash("The session has ended.")
-    return redirect(url_for("console.account"), 303)
+    return to_page("account", "The session has ended.")
 
 
 def _changed(current: str, password: str) -> str | None:

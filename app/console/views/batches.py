@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flask import Response, flash, redirect, render_template, request, url_for
+from flask import Response, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -14,7 +14,7 @@ from app.batches.approval import ANSWERED_WITHIN
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
-from app.console.blueprints import current_member, current_zone, pages
+from app.console.blueprints import current_member, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
 from app.console.searching import BatchSearch, found_file, listed
@@ -120,13 +120,11 @@ def approve(batch_id: int) -> AnyResponse:
     try:
         approved = act(actions.APPROVED, batch_id, partial(approval.approve, batch_id=batch_id))
     except _REFUSALS as error:
-        flash(error.sentence, "bad")
-    else:
-        if approved is not None and approved.status == QUEUED:
-            organization_id = current_member().organization_id
-            drains.ask(Job(organization_id, batch_id, approved.recipient_count, current_record().trace_id))
-        flash(f"Batch {batch_id} is approved.")
-    return _to_batch(batch_id)
+        return to_page("show_batch", error.sentence, "bad", batch_id=batch_id)
+    if approved is not None and approved.status == QUEUED:
+        organization_id = current_member().organization_id
+        drains.ask(Job(organization_id, batch_id, approved.recipient_count, current_record().trace_id))
+    return to_page("show_batch", f"Batch {batch_id} is approved.", batch_id=batch_id)
 
 
 @pages.post("/batches/<int:batch_id>/reject", role=APPROVER)
@@ -139,10 +137,9 @@ def reject(batch_id: int) -> Page:
     reason = form.reason.data
     try:
         act(actions.REJECTED, batch_id, partial(approval.reject, batch_id=batch_id, reason=reason), detail=reason)
-        flash(f"Batch {batch_id} is rejected: nobody was debited.")
     except _REFUSALS as error:
-        flash(error.sentence, "bad")
-    return _to_batch(batch_id)
+        return to_page("show_batch", error.sentence, "bad", batch_id=batch_id)
+    return to_page("show_batch", f"Batch {batch_id} is rejected: nobody was debited.", batch_id=batch_id)
 
 
 def _asking_to_answer(batch_id: int, form: RejectForm) -> AnyResponse | str:
@@ -184,13 +181,12 @@ def cancel(batch_id: int) -> AnyResponse:
 
     try:
         act(actions.CANCELLED, batch_id, rule)
-        flash(f"Batch {batch_id} is cancelled: nobody was debited.")
+        says = f"Batch {batch_id} is cancelled: nobody was debited."
     except BatchConflict:
-        flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back.")
+        says = f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back."
     except NotKnown as error:
-        flash(error.sentence)
-        return redirect(url_for("console.ask_to_cancel", batch_id=batch_id), 303)
-    return _to_batch(batch_id)
+        return to_page("ask_to_cancel", error.sentence, batch_id=batch_id)
+    return to_page("show_batch", says, batch_id=batch_id)
 
 
 @pages.get("/batches/<int:batch_id>/move", role=SENDER)
@@ -211,16 +207,16 @@ def move(batch_id: int) -> Page:
 
     try:
         act(actions.MOVED, batch_id, rule, detail=f"to {moment_in(ZONE_OF_ALL, send_at)}")
-        flash(f"Batch {batch_id} is scheduled for {moment_in(current_zone(), send_at)}.")
     except InvalidRequest as error:
         say_beside(form.day, late_sentence(error.faults["send_at"][0]))
         return _asking_to_move(batch_id, form)
     except BatchConflict:
-        flash(f"Batch {batch_id} is no longer scheduled, so its time stays as it is.", "bad")
+        says = f"Batch {batch_id} is no longer scheduled, so its time stays as it is."
+        return to_page("show_batch", says, "bad", batch_id=batch_id)
     except NotKnown as error:
-        flash(error.sentence, "bad")
-        return redirect(url_for("console.ask_to_move", batch_id=batch_id), 303)
-    return _to_batch(batch_id)
+        return to_page("ask_to_move", error.sentence, "bad", batch_id=batch_id)
+    moment = moment_in(current_zone(), send_at)
+    return to_page("show_batch", f"Batch {batch_id} is scheduled for {moment}.", batch_id=batch_id)
 
 
 def _asking_to_move(batch_id: int, form: MomentForm | None) -> Page:
@@ -237,7 +233,3 @@ def _with_points(batch_id: int) -> tuple[BatchRow, int]:
     with transaction() as connection:
         batch = get_batch(connection, calling_member(connection), batch_id)
         return batch, schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
-
-
-def _to_batch(batch_id: int) -> AnyResponse:
-    return redirect(url_for("console.show_batch", batch_id=batch_id), 303)

@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import render_template, request
 from werkzeug.wrappers import Response
 
 from app import api_keys
-from app.console.blueprints import LIVE, current_member, pages
+from app.console.blueprints import LIVE, current_member, pages, to_page
 from app.console.caller import calling_member, change, signed_in
 from app.console.forms import KeyForm, in_words, say_beside
 from app.console.searching import RequestSearch, listed
@@ -51,8 +51,7 @@ def revoke_key(key_id: int) -> Response:
     with transaction(by=signed_in()) as connection:
         _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
-    flash(f"{title} is revoked." if is_news else f"{title} was already revoked.")
-    return redirect(url_for("console.keys"), 303)
+    return to_page("keys", f"{title} is revoked." if is_news else f"{title} was already revoked.")
 
 
 def _page(form: KeyForm) -> str:

@@ -1,10 +1,10 @@
 """*Members*: add them with a link, change roles, make new links, end sessions, remove members."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import render_template, request
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, pages
+from app.console.blueprints import current_member, pages, to_page
 from app.console.caller import change
 from app.console.cookie import is_https
 from app.console.forms import MemberForm, RoleForm, say_beside
@@ -64,7 +64,7 @@ def change_role(member_id: int) -> Response | tuple[str, int]:
     except Refused as error:
         say_beside(form.role, error.sentence)
         return _member_page(member_id, form), 409
-    return _said(f"The role of {found.name} is now {form.role.data}.")
+    return to_page("members", f"The role of {found.name} is now {form.role.data}.")
 
 
 @pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
@@ -72,7 +72,9 @@ def end_sessions(member_id: int) -> Response:
     with change() as connection:
         found = _own(connection, member_id)
         ended = rows.end_sessions(connection, found, by=current_member().id)
-    return _said(f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in.")
+    return to_page(
+        "members", f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in."
+    )
 
 
 @pages.post("/members/<int:member_id>/remove", role=ADMIN)
@@ -82,17 +84,12 @@ def remove_member(member_id: int) -> Response:
             found = _own(connection, member_id)
             rows.remove(connection, found, by=current_member().id)
     except Refused as error:
-        return _said(error.sentence, "bad")
-    return _said(f"{found.name} is no longer a member.")
+        return to_page("members", error.sentence, "bad")
+    return to_page("members", f"{found.name} is no longer a member.")
 
 
 def _own(connection: Connection, member_id: int) -> Member:
     return rows.lock(connection, member_id, organization_id=current_member().organization_id)
-
-
-def _said(sentence: str, mood: str = "good") -> Response:
-    flash(sentence, mood)
-    return redirect(url_for("console.members"), 303)
 
 
 def _page(form: MemberForm) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flask import Response, redirect, render_template, request, url_for
+from flask import Response, render_template, request
 from sqlalchemy import Connection
 from werkzeug.exceptions import NotFound as PageNotFound
 from werkzeug.wrappers import Response as AnyResponse
@@ -12,7 +12,7 @@ from app.actions import log as actions
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import BatchRow, TransactionRow
-from app.console.blueprints import current_member, pages
+from app.console.blueprints import current_member, pages, to_page
 from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
 from app.console.forms import amount_of, say_of_form, say_why
 from app.console.searching import ReversalSearch, found_file, listed
@@ -127,7 +127,7 @@ def take_back(batch_id: int) -> Page:
         return _asking(batch_id, form), 400 if isinstance(error, InvalidRequest) else 409
     if accepted.status == reversals.QUEUED:
         drains.ask(Job(current_member().organization_id, None, None, current_record().trace_id))
-    return redirect(url_for("console.show_reversal", reversal_id=accepted.reversal_id), 303)
+    return to_page("show_reversal", reversal_id=accepted.reversal_id)
 
 
 def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:

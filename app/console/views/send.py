@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
 from app.console import checking, files
-from app.console.blueprints import current_scope, pages
+from app.console.blueprints import current_scope, pages, to_page
 from app.console.caller import calling_member, form_id
 from app.console.checking import checked_page
 from app.console.error_pages import refused_form
@@ -82,7 +82,7 @@ def check_again(token: str) -> Page:
     with transaction() as connection:
         found = get_list(connection, token)
         if found.sent_at is not None:
-            return redirect(url_for("console.outcome", token=token), 303)
+            return to_page("outcome", token=token)
         content = uploads.content_of(connection, found.id)
     form = CheckAgainForm()
     _offer(form, found)

@@ -1,13 +1,13 @@
 """*Send*, the last two steps: the cost of a list and how it is to be issued, and issuing it."""
 
-from flask import flash, redirect, render_template, url_for
+from flask import render_template
 from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches.read import QUEUED
 from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import current_scope, pages
+from app.console.blueprints import current_scope, pages, to_page
 from app.console.caller import calling_member
 from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
@@ -47,7 +47,7 @@ def settle(token: str) -> Page:
         upload = get_list(connection, token, lock=True)
         if upload.sent_at is None:
             uploads.settle(connection, upload.id, terms)
-    return redirect(url_for("console.confirm", token=token), 303)
+    return to_page("confirm", token=token)
 
 
 @pages.get("/send/<token>/confirm", role=SENDER)
@@ -79,18 +79,16 @@ def issue(token: str) -> Page:
         assert upload.recipients is not None, "what is sent is checked"
         current_record().batch_id = queued[-1]
         drains.ask(Job(upload.organization_id, queued[-1], upload.recipients, current_record().trace_id))
-    return redirect(url_for("console.outcome", token=token), 303)
+    return to_page("outcome", token=token)
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
     with searches.turn(), transaction() as connection:
         who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
-            return redirect(url_for("console.outcome", token=token), 303)
+            return to_page("outcome", token=token)
         if upload.question is not None:
-            if refusal is not None:
-                flash(f"Nothing was issued. {refusal}", "bad")
-            return redirect(url_for("console.check", token=token), 303)
+            return to_page("check", f"Nothing was issued. {refusal}" if refusal else "", "bad", token=token)
         now = cost_of(connection, who, upload)
     form = IssueForm(formdata=None, seen=now.seen)
     if refusal is not None:

@@ -7,7 +7,7 @@ from flask import flash, g, redirect, render_template, request, session, url_for
 from werkzeug.wrappers import Response
 
 from app.console import kept_forms
-from app.console.blueprints import ROOT, current_member, door, pages
+from app.console.blueprints import ROOT, current_member, door, pages, to_page
 from app.console.cookie import sign_in_with
 from app.console.error_pages import refused_form
 from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
@@ -112,7 +112,7 @@ def link(token: str) -> Response | tuple[str, int] | str:
         session_token = sessions.begin(connection, member.id, password_hash, place())
     assert session_token is not None, "the password was chosen in the same transaction"
     sign_in_with(session_token)
-    return redirect(url_for("console.overview", mode="live"), 303)
+    return to_page("overview", mode="live")
 
 
 def chosen_password(form: ChoosePasswordForm, member: Member) -> str | None:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flask import Response, flash, redirect, render_template, request, url_for
+from flask import Response, render_template, request
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Form
@@ -11,7 +11,7 @@ from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.read import HELD
-from app.console.blueprints import current_zone, pages
+from app.console.blueprints import current_zone, pages, to_page
 from app.console.caller import act, calling_member, member_now
 from app.console.forms import in_words, say_beside
 from app.console.searching import HeldSearch, TransactionSearch, found_file, listed
@@ -77,7 +77,6 @@ def hold_longer(transaction_id: int) -> Page:
 
     try:
         act(actions.EXTENDED, transaction_id, rule, detail=f"until {moment_in(ZONE_OF_ALL, until)}")
-        flash(f"The points are held until {moment_in(current_zone(), until)}.")
     except NotLater:  # The page shows the end that it has, in the member's zone.
         say_beside(form.day, "The end must be later than it is.")
         return _asking(transaction_id, form)
@@ -85,8 +84,8 @@ def hold_longer(transaction_id: int) -> Page:
         say_beside(form.day, in_words(error.faults["held_until"][0], "The end"))
         return _asking(transaction_id, form)
     except CannotExtend as error:
-        flash(error.sentence, "bad")
-    return _to_batch(transaction_id)
+        return _to_batch(transaction_id, error.sentence, "bad")
+    return _to_batch(transaction_id, f"The points are held until {moment_in(current_zone(), until)}.")
 
 
 def _asking(transaction_id: int, form: MomentForm | None) -> Page:
@@ -95,14 +94,13 @@ def _asking(transaction_id: int, form: MomentForm | None) -> Page:
         row = transaction_pages.get(connection, transaction_id, **calling_member(connection).scope._asdict())
     [found] = payloads.transaction_payloads([row])
     if found["state"] != HELD or found["held_until"] is None:
-        flash("These points are not held, or held for ever: there is no end to move.", "bad")
-        return _to_batch(transaction_id)
+        says = "These points are not held, or held for ever: there is no end to move."
+        return _to_batch(transaction_id, says, "bad")
     page = render_template(
         "console/hold_longer.html", found=found, form=form or MomentForm.at(parse_timestamp(found["held_until"]))
     )
     return page if form is None else (page, 400)
 
 
-def _to_batch(transaction_id: int) -> AnyResponse:
-    batch_id, _ = batch_and_position(transaction_id)
-    return redirect(url_for("console.show_batch", batch_id=batch_id), 303)
+def _to_batch(transaction_id: int, sentence: str, mood: str = "message") -> AnyResponse:
+    return to_page("show_batch", sentence, mood, batch_id=batch_and_position(transaction_id)[0])

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from flask import flash, redirect, render_template, url_for
+from flask import render_template
 from werkzeug.wrappers import Response
 
 from app.actions import log as log_of_actions
-from app.console.blueprints import current_scope, pages
+from app.console.blueprints import current_scope, pages, to_page
 from app.console.caller import FormUsed, change, record_action
 from app.console.forms import ReplayForm, WebhookForm, amount_of, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError
@@ -93,10 +93,9 @@ def act_on_webhook(webhook_id: int, name: str) -> Response:
     action = rows.actions[name]
     try:
         _act(webhook_id, action.rule, action.done)
-        flash(f"Done: {action.done}.")
     except WebhookConflict as error:
-        flash(error.sentence, "bad")
-    return _to_webhook(webhook_id)
+        return to_page("webhook", error.sentence, "bad", webhook_id=webhook_id)
+    return to_page("webhook", f"Done: {action.done}.", webhook_id=webhook_id)
 
 
 @pages.post("/webhooks/<int:webhook_id>/replay", role=ADMIN)
@@ -112,8 +111,7 @@ def replay_webhook(webhook_id: int) -> Response | tuple[str, int]:
     except (WebhookConflict, InvalidRequest) as error:
         say_why(form, error)
         return _webhook_page(webhook_id, form), 400
-    flash(f"Done: {done}.")
-    return _to_webhook(webhook_id)
+    return to_page("webhook", f"Done: {done}.", webhook_id=webhook_id)
 
 
 @pages.post("/webhooks/<int:webhook_id>/rotate", role=ADMIN)
@@ -125,8 +123,7 @@ def rotate_webhook(webhook_id: int) -> str:
 @pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN)
 def delete_webhook(webhook_id: int) -> Response:
     _act(webhook_id, rows.delete, "deleted")
-    flash(f"Webhook {webhook_id} is deleted.")
-    return redirect(url_for("console.webhooks"), 303)
+    return to_page("webhooks", f"Webhook {webhook_id} is deleted.")
 
 
 def _act(webhook_id: int, rule: Callable[..., Any], done: str, *, shown_once: str = "") -> Any:
@@ -140,7 +137,3 @@ def _act(webhook_id: int, rule: Callable[..., Any], done: str, *, shown_once: st
 
 def _secret_page(webhook_id: int, secret: str) -> str:
     return render_template("console/webhook_secret.html", webhook_id=webhook_id, secret=secret)
-
-
-def _to_webhook(webhook_id: int) -> Response:
-    return redirect(url_for("console.webhook", webhook_id=webhook_id), 303)
