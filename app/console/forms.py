@@ -168,11 +168,8 @@ class ZoneForm(FlaskForm):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.zone.choices = [SelectChoice(name, optgroup=_region(name)) for name in zone_names()]
-
-
-def _region(zone: str) -> str:
-    return zone.partition("/")[0] if "/" in zone else "Everywhere"
+        regions = {name: name.partition("/")[0] if "/" in name else "Everywhere" for name in zone_names()}
+        self.zone.choices = [SelectChoice(name, optgroup=region) for name, region in regions.items()]
 
 
 class WebhookForm(FlaskForm):

@@ -1,7 +1,6 @@
 """Lists in the console: what one costs now, the digest of all that the last page shows, and issuing it."""
 
 import hashlib
-from datetime import datetime
 from typing import NamedTuple
 
 import orjson
@@ -146,17 +145,14 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
     verdict = verify.verdict_of(
         organization, required=upload.points, recipients=upload.recipients, paid=payable.recipients
     )
-    late = None if upload.send_at is None else _late(connection, upload, upload.send_at)
+    fault = None
+    if upload.send_at is not None:
+        fault = bounds_fault(upload.send_at, now=now_of(connection, **upload.scope._asdict()))
+    late = None if fault is None else Refused(late_sentence(fault))
     before = sent_before(connection, upload)
     above = get_whole(connection, organization.id).approval_above
     seen = _seen(upload, payable, before, above)
     return Cost(verdict, payable, before, _refusal(upload, verdict, late), above, seen)
-
-
-def _late(connection: Connection, upload: UploadRow, send_at: datetime) -> Refused | None:
-    """Return what is wrong with the time of a list, by the clock of its mode."""
-    fault = bounds_fault(send_at, now=now_of(connection, **upload.scope._asdict()))
-    return None if fault is None else Refused(late_sentence(fault))
 
 
 def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -> PointsError | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from app.errors import Refused
@@ -53,8 +52,7 @@ class Reading:
         return self.recipients.read(self.file, self.columns, amount_max, size, advance_to)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checked:
+class Checked(NamedTuple):
     """What a list holds. `points` is the sum for all recipients, and `bad_rows` are the rows of the `bad` lines.
 
     `digest` is equal for lists that name the same recipients in the same order, with the same references and labels.

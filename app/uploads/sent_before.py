@@ -97,9 +97,7 @@ def copy_of(connection: Connection, upload: UploadRow) -> NewList:
     items = [item for part in parts if part is not None for item in part.items]
     if not items:
         raise Refused("The lines of this list are no longer kept: upload the list again.")
-    return NewList(
-        written(items), upload.name, Asked(sheet=None, column=None, amount=upload.amount, label=upload.label)
-    )
+    return NewList(written(items), upload.name, Asked(amount=upload.amount, label=upload.label))
 
 
 def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str) -> NewList:
@@ -126,6 +124,4 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
             batch_ids.append(batch.id)
     if not items:
         raise Refused("Everybody was paid, or nothing is issued yet.")
-    return NewList(
-        written_unpaid(items, batch_ids), f"unpaid of {name}", Asked(sheet=None, column=None, amount=None, label=None)
-    )
+    return NewList(written_unpaid(items, batch_ids), f"unpaid of {name}", Asked())

@@ -27,10 +27,10 @@ BAD_LINES_SHOWN = 100
 class Asked(NamedTuple):
     """What a member says about a list: the name of a workbook's sheet, the column (from 0), the points, the label."""
 
-    sheet: str | None
-    column: int | None
-    amount: int | None
-    label: str | None
+    sheet: str | None = None
+    column: int | None = None
+    amount: int | None = None
+    label: str | None = None
 
 
 class Terms(NamedTuple):

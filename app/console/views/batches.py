@@ -33,6 +33,9 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 
 TRANSACTIONS_SHOWN = 100
 _REVERSALS_SHOWN = 50
+_RECIPIENTS_SHOWN = 10
+
+Page = AnyResponse | tuple[str, int] | str
 
 
 @pages.get("/batches")
@@ -52,7 +55,7 @@ def batches_file() -> Response:
 
 @pages.get("/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> str:
-    first = _first_place()
+    first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The place of the first one shown, from 0.
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
@@ -93,16 +96,6 @@ def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
         NotFound: there is no such batch.
     """
     return batches.get(connection, batch_id, **who.scope._asdict())
-
-
-def _first_place() -> int:
-    """Return the place of the first transaction to show, from 0."""
-    return (amount_of(request.args.get("from"), digits_max=6) or 1) - 1
-
-
-_RECIPIENTS_SHOWN = 10
-
-Page = AnyResponse | tuple[str, int] | str
 
 
 # What another answer, a change of the organization, or a lock may have made impossible meanwhile.

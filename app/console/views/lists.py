@@ -129,8 +129,10 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow], kind: str) -> Res
 
     def rows() -> Iterator[_Row]:
         with transaction() as connection:
-            bad = uploads.bad_lines_of(connection, upload.id)
-        yield from merge(_of_parts(upload, batch_rows), map(_bad, bad), key=itemgetter(0))  # By line.
+            lines = uploads.bad_lines_of(connection, upload.id)
+        empty = ("",) * 3
+        bad = ((of["line"], of["email"], *empty, "left out", *empty, of["reason"]) for of in lines)
+        yield from merge(_of_parts(upload, batch_rows), bad, key=itemgetter(0))  # By line.
 
     lines = sum(batch.recipient_count for batch in batch_rows) + (upload.findings or {}).get("bad", 0)
     return files.file(kind, f"{upload.name.removesuffix('.csv')}.result", _HEADING, rows(), lines=lines)
@@ -169,10 +171,6 @@ def _issued(
             *(body["label"] or "", body["amount"], body["state"], body["reversed"], body["id"]),
             *(batch.id, _REASONS.get(body["state"], "")),
         )
-
-
-def _bad(line: dict[str, Any]) -> _Row:
-    return (line["line"], line["email"], "", "", "", "left out", "", "", "", line["reason"])
 
 
 @pages.post("/send/<token>/again", role=SENDER)

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from app.actions import log as actions
 from app.batches import payloads
 from app.batches import read as batches
-from app.batches.read import BatchRow, TransactionRow
+from app.batches.read import BatchRow
 from app.console.blueprints import current_member, pages, to_page
 from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
 from app.console.forms import amount_of, say_of_form, say_why
@@ -173,7 +173,7 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         form=form,
         choice=choice,
         elsewhere=[position for position in choice.positions if position not in shown],
-        rows=list(zip(shown, map(_has_points, rows), bodies, strict=False)),
+        rows=list(zip(shown, (row.debited and row.points_left != 0 for row in rows), bodies, strict=False)),
         first=first,
         next=first + TRANSACTIONS_SHOWN if first + TRANSACTIONS_SHOWN < batch.recipient_count else None,
         previous=first - TRANSACTIONS_SHOWN if first else None,
@@ -186,7 +186,3 @@ def _first_shown(choice: Choice) -> int:
     if place is None:
         place = choice.positions[0] if choice.positions else 0
     return place - place % TRANSACTIONS_SHOWN
-
-
-def _has_points(row: TransactionRow) -> bool:
-    return row.debited and row.points_left != 0

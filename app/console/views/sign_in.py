@@ -168,7 +168,8 @@ def _address() -> str:
     """Return the caller's IP address: of a proxy in a private network, the one that it names last."""
     direct = request.remote_addr or ""
     named = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return named if _is_address(named) and not _is_public(direct) else direct
+    is_public = _is_address(direct) and ipaddress.ip_address(direct).is_global
+    return named if _is_address(named) and not is_public else direct
 
 
 def _is_address(text: str) -> bool:
@@ -177,7 +178,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return "%" not in text  # The name of an interface, of any length.
-
-
-def _is_public(text: str) -> bool:
-    return _is_address(text) and ipaddress.ip_address(text).is_global
