@@ -30,6 +30,7 @@ ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
 
 _View = TypeVar("_View", bound=Callable[..., Any])
+Page = AnyResponse | tuple[str, int] | str  # What a view returns.
 
 
 class Pages(Blueprint):
@@ -148,7 +149,7 @@ def _meet_stranger() -> None:
 
 
 @pages.before_request
-def _meet_member() -> AnyResponse | tuple[str, int] | None:
+def _meet_member() -> Page | None:
     require_secret(current_app)
     found = None
     if token := session.get("token"):
@@ -166,7 +167,7 @@ def _meet_member() -> AnyResponse | tuple[str, int] | None:
     return None
 
 
-def _ask_to_sign_in() -> AnyResponse | tuple[str, int]:
+def _ask_to_sign_in() -> Page:
     """Lead to the sign-in and back. What was typed into a form of a session that is over is kept."""
     if request.method in ("GET", "HEAD"):
         over = "look" if "token" in session else None

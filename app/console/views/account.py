@@ -1,9 +1,8 @@
 """*Your account*: the password, the time zone and the sessions of the signed-in member."""
 
 from flask import g, render_template, session
-from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, current_zone, pages, to_page
+from app.console.blueprints import Page, current_member, current_zone, pages, to_page
 from app.console.caller import change
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
 from app.console.slow_work import password_work
@@ -21,7 +20,7 @@ def account() -> str:
 
 
 @pages.post("/account/password", role=VIEWER)
-def change_password() -> Response | tuple[str, int]:
+def change_password() -> Page:
     form = ChangePasswordForm()
     password = chosen_password(form, current_member())
     if password is None:
@@ -35,7 +34,7 @@ def change_password() -> Response | tuple[str, int]:
 
 
 @pages.post("/account/zone", role=VIEWER)
-def choose_zone() -> Response | tuple[str, int]:
+def choose_zone() -> Page:
     """Keep the zone in which the member reads and writes times."""
     form = ZoneForm()
     if not form.validate():
@@ -46,7 +45,7 @@ def choose_zone() -> Response | tuple[str, int]:
 
 
 @pages.post("/account/sessions/<int:session_id>/end", role=VIEWER)
-def end_session(session_id: int) -> Response:
+def end_session(session_id: int) -> Page:
     with transaction() as connection:
         sessions.end(connection, session_id, member_id=current_member().id)
     return to_page("account", "The session has ended.")

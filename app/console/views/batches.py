@@ -4,7 +4,6 @@ from functools import partial
 
 from flask import Response, redirect, render_template, request, url_for
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response as AnyResponse
 
 from app.actions import log as actions
 from app.api_keys import Caller
@@ -14,7 +13,7 @@ from app.batches.approval import ANSWERED_WITHIN
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
-from app.console.blueprints import current_member, current_zone, pages, to_page
+from app.console.blueprints import Page, current_member, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
 from app.console.searching import BatchSearch, found_file, listed
@@ -34,8 +33,6 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 TRANSACTIONS_SHOWN = 100
 _REVERSALS_SHOWN = 50
 _RECIPIENTS_SHOWN = 10
-
-Page = AnyResponse | tuple[str, int] | str
 
 
 @pages.get("/batches")
@@ -108,7 +105,7 @@ def ask_to_answer(batch_id: int) -> Page:
 
 
 @pages.post("/batches/<int:batch_id>/approve", role=APPROVER)
-def approve(batch_id: int) -> AnyResponse:
+def approve(batch_id: int) -> Page:
     """Approve the batch, or say why that is not possible. Again, it changes nothing."""
     try:
         approved = act(actions.APPROVED, batch_id, partial(approval.approve, batch_id=batch_id))
@@ -135,7 +132,7 @@ def reject(batch_id: int) -> Page:
     return to_page("show_batch", f"Batch {batch_id} is rejected: nobody was debited.", batch_id=batch_id)
 
 
-def _asking_to_answer(batch_id: int, form: RejectForm) -> AnyResponse | str:
+def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
@@ -156,7 +153,7 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> AnyResponse | str:
 
 
 @pages.get("/batches/<int:batch_id>/cancel", role=SENDER)
-def ask_to_cancel(batch_id: int) -> AnyResponse | str:
+def ask_to_cancel(batch_id: int) -> Page:
     batch, points = _with_points(batch_id)
     if batch.is_final:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
@@ -164,7 +161,7 @@ def ask_to_cancel(batch_id: int) -> AnyResponse | str:
 
 
 @pages.post("/batches/<int:batch_id>/cancel", role=SENDER)
-def cancel(batch_id: int) -> AnyResponse:
+def cancel(batch_id: int) -> Page:
     """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
 
     def rule(connection: Connection, who: Caller) -> bool:

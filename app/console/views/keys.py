@@ -3,10 +3,9 @@
 from functools import partial
 
 from flask import render_template, request
-from werkzeug.wrappers import Response
 
 from app import api_keys
-from app.console.blueprints import LIVE, current_member, pages, to_page
+from app.console.blueprints import LIVE, Page, current_member, pages, to_page
 from app.console.caller import calling_member, change, signed_in
 from app.console.forms import KeyForm, in_words, say_beside
 from app.console.searching import RequestSearch, listed
@@ -25,7 +24,7 @@ def keys() -> str:
 
 
 @pages.post("/keys", role=ADMIN)
-def make_key() -> str | tuple[str, int]:
+def make_key() -> Page:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     form = KeyForm()
     bounds = form.bounds() if form.validate() else None
@@ -46,7 +45,7 @@ def make_key() -> str | tuple[str, int]:
 
 
 @pages.post("/keys/<int:key_id>/revoke", role=ADMIN)
-def revoke_key(key_id: int) -> Response:
+def revoke_key(key_id: int) -> Page:
     organization_id = current_member().organization_id
     with transaction(by=signed_in()) as connection:
         _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)

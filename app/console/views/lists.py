@@ -7,14 +7,13 @@ from typing import Any
 
 from flask import Response, flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
 from app.console import checking, files
-from app.console.blueprints import current_scope, pages
+from app.console.blueprints import Page, current_scope, pages
 from app.console.caller import calling_member, form_id
 from app.console.checking import checked_page
 from app.console.files import save_as
@@ -52,7 +51,7 @@ def lists() -> str:
 
 
 @pages.get("/send/<token>/outcome")
-def outcome(token: str) -> AnyResponse | str:
+def outcome(token: str) -> Page:
     with transaction() as connection:
         upload = get_list(connection, token)
         if upload.sent_at is None:
@@ -174,7 +173,7 @@ def _issued(
 
 
 @pages.post("/send/<token>/again", role=SENDER)
-def copy_list(token: str) -> AnyResponse:
+def copy_list(token: str) -> Page:
     """Make a new list of a sent one."""
 
     def made(connection: Connection) -> NewList:
@@ -187,7 +186,7 @@ def copy_list(token: str) -> AnyResponse:
 
 
 @pages.post("/send/<token>/unpaid", role=SENDER)
-def list_unpaid(token: str) -> AnyResponse:
+def list_unpaid(token: str) -> Page:
     """Make a new list of those recipients of a sent one who were not paid."""
     return _made(lambda connection: _unpaid(connection, token), or_back_to=url_for("console.outcome", token=token))
 
@@ -209,7 +208,7 @@ def batch_file(batch_id: int, kind: str) -> Response:
 
 
 @pages.post("/batches/<int:batch_id>/unpaid", role=SENDER)
-def list_unpaid_of_batch(batch_id: int) -> AnyResponse:
+def list_unpaid_of_batch(batch_id: int) -> Page:
     """Make a new list of those recipients of a batch who were not paid."""
 
     def made(connection: Connection) -> NewList:
@@ -224,7 +223,7 @@ def _unpaid(connection: Connection, token: str) -> NewList:
     return sent_before.unpaid_of(connection, batches_of(connection, upload), upload.name)
 
 
-def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> AnyResponse:
+def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> Page:
     """Keep a new list and go on to its check. The same form sent again leads to the same list."""
     with transaction() as connection:
         try:

@@ -2,9 +2,8 @@
 
 from flask import render_template, request
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, pages, to_page
+from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import change
 from app.console.cookie import is_https
 from app.console.forms import MemberForm, RoleForm, say_beside
@@ -23,7 +22,7 @@ def members() -> str:
 
 
 @pages.post("/members", role=ADMIN)
-def add_member() -> str | tuple[str, int]:
+def add_member() -> Page:
     form, who = MemberForm(), current_member()
     if not form.validate():
         return _page(form), 400
@@ -53,7 +52,7 @@ def make_link(member_id: int) -> str:
 
 
 @pages.post("/members/<int:member_id>/role", role=ADMIN)
-def change_role(member_id: int) -> Response | tuple[str, int]:
+def change_role(member_id: int) -> Page:
     form = RoleForm()
     if not form.validate():
         return _member_page(member_id, form), 400
@@ -68,7 +67,7 @@ def change_role(member_id: int) -> Response | tuple[str, int]:
 
 
 @pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
-def end_sessions(member_id: int) -> Response:
+def end_sessions(member_id: int) -> Page:
     with change() as connection:
         found = _own(connection, member_id)
         ended = rows.end_sessions(connection, found, by=current_member().id)
@@ -78,7 +77,7 @@ def end_sessions(member_id: int) -> Response:
 
 
 @pages.post("/members/<int:member_id>/remove", role=ADMIN)
-def remove_member(member_id: int) -> Response:
+def remove_member(member_id: int) -> Page:
     try:
         with change() as connection:
             found = _own(connection, member_id)

@@ -6,13 +6,12 @@ from typing import NamedTuple
 from flask import Response, render_template, request
 from sqlalchemy import Connection
 from werkzeug.exceptions import NotFound as PageNotFound
-from werkzeug.wrappers import Response as AnyResponse
 
 from app.actions import log as actions
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import BatchRow
-from app.console.blueprints import current_member, pages, to_page
+from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
 from app.console.forms import amount_of, say_of_form, say_why
 from app.console.searching import ReversalSearch, found_file, listed
@@ -70,8 +69,6 @@ _CHANGED = (
 )
 _NOT_SEEN = "You have not seen these figures yet: look at them above, then press the button again."
 _USED = "This form has taken points back already. Look at the figures above before you take back more."
-
-Page = AnyResponse | tuple[str, int] | str
 
 
 class Choice(NamedTuple):

@@ -4,11 +4,10 @@ from typing import Any
 
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
 from app.console import checking, files
-from app.console.blueprints import current_scope, pages, to_page
+from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import calling_member, form_id
 from app.console.checking import checked_page
 from app.console.error_pages import refused_form
@@ -31,8 +30,6 @@ _EXAMPLE_ROWS = (
     ("grace@example.com", 250, "order-1002", "Spring campaign"),
     ("alan@example.com", 50, "order-1003", ""),
 )
-
-Page = AnyResponse | tuple[str, int] | str
 
 
 @pages.get("/send", role=SENDER)

@@ -2,12 +2,11 @@
 
 from flask import render_template
 from sqlalchemy.exc import DBAPIError
-from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches.read import QUEUED
 from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import current_scope, pages, to_page
+from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import calling_member
 from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
@@ -23,8 +22,6 @@ from app.uploads import uploads
 
 # Another request has locked the list for longer than a statement waits.
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
-
-Page = AnyResponse | tuple[str, int] | str
 
 
 @pages.get("/send/<token>/cost", role=SENDER)

@@ -4,10 +4,9 @@ import ipaddress
 import re
 
 from flask import flash, g, redirect, render_template, request, session, url_for
-from werkzeug.wrappers import Response
 
 from app.console import kept_forms
-from app.console.blueprints import ROOT, current_member, door, pages, to_page
+from app.console.blueprints import ROOT, Page, current_member, door, pages, to_page
 from app.console.cookie import sign_in_with
 from app.console.error_pages import refused_form
 from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
@@ -30,7 +29,7 @@ _PAGE = re.compile(rf"{ROOT}/[a-z]+(?:/[A-Za-z0-9_?&=%.,:+-]+)*\Z")
 
 
 @door.route("/sign-in", methods=["GET", "POST"])
-def sign_in() -> Response | tuple[str, int] | str:
+def sign_in() -> Page:
     form, kept = SignInForm(), kept_forms.sent_along()
     if not form.validate_on_submit():
         return _page(form, kept)
@@ -83,7 +82,7 @@ def right_attempt(email_key: str, password: str) -> sessions.Try | None:
 
 
 @pages.post("/sign-out", role=VIEWER)
-def sign_out() -> Response:
+def sign_out() -> Page:
     """End the session in the database too, not only in the browser."""
     with transaction() as connection:
         sessions.end(connection, g.session_id, member_id=current_member().id)
@@ -93,7 +92,7 @@ def sign_out() -> Response:
 
 
 @door.route("/link/<token>", methods=["GET", "POST"])
-def link(token: str) -> Response | tuple[str, int] | str:
+def link(token: str) -> Page:
     with transaction() as connection:
         member = links.find_by_link(connection, token)
     if member is None:

@@ -4,14 +4,13 @@ from functools import partial
 
 from flask import Response, render_template, request
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Form
 
 from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.read import HELD
-from app.console.blueprints import current_zone, pages, to_page
+from app.console.blueprints import Page, current_zone, pages, to_page
 from app.console.caller import act, calling_member, member_now
 from app.console.forms import in_words, say_beside
 from app.console.searching import HeldSearch, TransactionSearch, found_file, listed
@@ -25,8 +24,6 @@ from app.postgres.database import transaction
 from app.values.ids import batch_and_position
 from app.values.timestamps import parse_timestamp
 from app.values.zones import ZONE_OF_ALL, moment_in
-
-Page = AnyResponse | tuple[str, int] | str
 
 
 @pages.get("/transactions")
@@ -102,5 +99,5 @@ def _asking(transaction_id: int, form: MomentForm | None) -> Page:
     return page if form is None else (page, 400)
 
 
-def _to_batch(transaction_id: int, sentence: str, mood: str = "message") -> AnyResponse:
+def _to_batch(transaction_id: int, sentence: str, mood: str = "message") -> Page:
     return to_page("show_batch", sentence, mood, batch_id=batch_and_position(transaction_id)[0])

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 from flask import render_template
-from werkzeug.wrappers import Response
 
 from app.actions import log as log_of_actions
-from app.console.blueprints import current_scope, pages, to_page
+from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import FormUsed, change, record_action
 from app.console.forms import ReplayForm, WebhookForm, amount_of, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError
@@ -36,7 +35,7 @@ def webhooks() -> str:
 
 
 @pages.post("/webhooks", role=ADMIN)
-def make_webhook() -> str | tuple[str, int]:
+def make_webhook() -> Page:
     """Make a webhook and show its secret in this answer only."""
     form = WebhookForm()
     types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
@@ -89,7 +88,7 @@ def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
 
 
 @pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):name>", role=ADMIN)
-def act_on_webhook(webhook_id: int, name: str) -> Response:
+def act_on_webhook(webhook_id: int, name: str) -> Page:
     action = rows.actions[name]
     try:
         _act(webhook_id, action.rule, action.done)
@@ -99,7 +98,7 @@ def act_on_webhook(webhook_id: int, name: str) -> Response:
 
 
 @pages.post("/webhooks/<int:webhook_id>/replay", role=ADMIN)
-def replay_webhook(webhook_id: int) -> Response | tuple[str, int]:
+def replay_webhook(webhook_id: int) -> Page:
     form = ReplayForm()
     sequence = amount_of(form.from_sequence.data) if form.validate() else None
     if not sequence or sequence > INT64_MAX:
@@ -121,7 +120,7 @@ def rotate_webhook(webhook_id: int) -> str:
 
 
 @pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN)
-def delete_webhook(webhook_id: int) -> Response:
+def delete_webhook(webhook_id: int) -> Page:
     _act(webhook_id, rows.delete, "deleted")
     return to_page("webhooks", f"Webhook {webhook_id} is deleted.")
 
