@@ -1,4 +1,4 @@
-"""Links: a member chooses a password by one, which is good once and for 24 hours."""
+"""A member is made with a link, by which a password is chosen; a link is good once and for 24 hours."""
 
 from collections.abc import Mapping
 from typing import Any

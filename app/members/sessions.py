@@ -1,4 +1,7 @@
-"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended."""
+"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended.
+
+Here too: the forms that a session has used up, so that each has its effect once, and the secret of the cookie.
+"""
 
 import secrets
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The lists of an organization as a page shows them: who uploaded each, and what became of it."""
+"""The lists of an organization as a page shows them: who uploaded each, what became of it, and what was typed."""
 
 from collections.abc import Sequence
 from datetime import datetime
