@@ -28,9 +28,16 @@ def verify(organization: OrganizationInMode, request: IssueRequest, limit: KeyLi
     Args:
         limit: why the caller's key may not send it.
     """
-    required, count = request.required, request.paid_by(organization.balance)
+    recipients, paid = len(request.emails), request.paid_by(organization.balance)
+    return verdict_of(organization, required=request.required, recipients=recipients, paid=paid, limit=limit)
+
+
+def verdict_of(
+    organization: OrganizationInMode, *, required: int, recipients: int, paid: int, limit: KeyLimit | None = None
+) -> Verdict:
+    """Return the verdict on an issue of so many points, of whose recipients the balance pays the first `paid`."""
     may_not = may_not_issue(is_disabled=organization.is_disabled, is_suspended=organization.is_suspended)
     refusal: MayNotIssue | KeyLimit | InsufficientBalance | None = may_not or limit
-    if refusal is None and count < len(request.emails):
+    if refusal is None and paid < recipients:
         refusal = InsufficientBalance(required=required, available=organization.balance)
-    return Verdict(refusal=refusal, required=required, available=organization.balance, affordable_recipients=count)
+    return Verdict(refusal=refusal, required=required, available=organization.balance, affordable_recipients=paid)

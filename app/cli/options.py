@@ -9,7 +9,7 @@ import click
 
 from app.errors import Fault, Faults, Refused
 from app.local.datadir import DEFAULT
-from app.recipient_files import ListText, SheetUnclear, opened
+from app.recipient_files.text import ListText, SheetUnclear, opened
 from app.values.ids import require_id
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

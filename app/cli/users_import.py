@@ -14,7 +14,9 @@ from app.cli.options import opened_list
 from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.registering import register_in_steps
-from app.recipient_files import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
+from app.recipient_files.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet
+from app.recipient_files.list_file import ListFile
+from app.recipient_files.rows import Row, Unreadable
 from app.values.numbers import points
 
 CHUNK_ROWS = 20_000

@@ -1,14 +1,14 @@
 """The two sets of pages, and the checks before each view.
 
 `door` is for everybody: signing in, the link, the styles and scripts. `pages` is for members. Its paths begin with the
-mode, `/console/live/…` or `/console/sandbox/…`, so that two tabs in two modes never mix. A view of `pages` names its
-role with `needs`. A view that changes something must do so: otherwise it refuses every member.
+mode, `/console/live/…` or `/console/sandbox/…`, so that two tabs in two modes never mix. A route of `pages` names its
+role. One that changes something must do so: otherwise it refuses every member.
 """
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flask import Blueprint, Response, current_app, g, redirect, request, session, url_for
+from flask import Blueprint, Response, current_app, flash, g, redirect, request, session, url_for
 from flask_wtf.csrf import validate_csrf
 from werkzeug.exceptions import Forbidden, HTTPException
 from werkzeug.wrappers import Response as AnyResponse
@@ -22,14 +22,32 @@ from app.members import sessions
 from app.members.members import VIEWER, Member
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
+from app.scope import Scope
 from app.settings import settings
 from app.values.zones import ZONE_OF_ALL
 
 ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
 
+_View = TypeVar("_View", bound=Callable[..., Any])
+Page = AnyResponse | tuple[str, int] | str  # What a view returns.
+
+
+class Pages(Blueprint):
+    """Pages for members. A route names the lowest role that may use its view: `@pages.post("/keys", role=ADMIN)`."""
+
+    def route(self, rule: str, *, role: str | None = None, **options: Any) -> Callable[[_View], _View]:
+        register = super().route(rule, **options)
+
+        def declare(view: _View) -> _View:
+            view.__dict__["role"] = role or view.__dict__.get("role")  # One view may have several routes.
+            return register(view)
+
+        return declare
+
+
 door = Blueprint("console_door", __name__, url_prefix=ROOT, template_folder="templates")
-pages = Blueprint("console", __name__, url_prefix=f"{ROOT}/<any(live, sandbox):mode>", template_folder="templates")
+pages = Pages("console", __name__, url_prefix=f"{ROOT}/<any(live, sandbox):mode>", template_folder="templates")
 
 # A page may load only the service's own files, and send its forms only to the service.
 _HEADERS = {
@@ -42,24 +60,12 @@ _HEADERS = {
 # The limit of forms that are sent before signing in, except from a browser with which a member has signed in.
 _STRANGERS_BYTES_MAX = 16_384
 
-_View = TypeVar("_View", bound=Callable[..., Any])
-
 
 class FormTooOld(PointsError):
     """A form does not come from a page that the console gave this browser, or the page is too old."""
 
     status = 400
     says = "This form is too old, or is not from the console. Nothing was changed. Go back and reload."
-
-
-def needs(role: str) -> Callable[[_View], _View]:
-    """Set the lowest role that may use a view. Put the decorator below the route."""
-
-    def mark(view: _View) -> _View:
-        view.__dict__["needs"] = role
-        return view
-
-    return mark
 
 
 def current_member() -> Member:
@@ -77,6 +83,11 @@ def current_zone() -> str:
 def is_sandbox() -> bool:
     """Tell whether the page is in the sandbox."""
     return bool(g.mode == SANDBOX)
+
+
+def current_scope() -> Scope:
+    """Return the organization of the signed-in member, and the mode of the page."""
+    return Scope(current_member().organization_id, is_sandbox())
 
 
 def mode_of(path: str) -> str:
@@ -101,6 +112,13 @@ def page_that_tells() -> str:
             return path
         path = path.rpartition("/")[0]
     return ROOT
+
+
+def to_page(endpoint: str, sentence: str = "", mood: str = "message", **values: Any) -> AnyResponse:
+    """Lead to a page of `pages`, which says the sentence first; `mood` may be `bad`."""
+    if sentence:
+        flash(sentence, mood)
+    return redirect(url_for(f"console.{endpoint}", **values), 303)
 
 
 def add_headers(response: Response) -> Response:
@@ -131,7 +149,7 @@ def _meet_stranger() -> None:
 
 
 @pages.before_request
-def _meet_member() -> AnyResponse | tuple[str, int] | None:
+def _meet_member() -> Page | None:
     require_secret(current_app)
     found = None
     if token := session.get("token"):
@@ -149,7 +167,7 @@ def _meet_member() -> AnyResponse | tuple[str, int] | None:
     return None
 
 
-def _ask_to_sign_in() -> AnyResponse | tuple[str, int]:
+def _ask_to_sign_in() -> Page:
     """Lead to the sign-in and back. What was typed into a form of a session that is over is kept."""
     if request.method in ("GET", "HEAD"):
         over = "look" if "token" in session else None
@@ -170,7 +188,7 @@ def _ask_to_sign_in() -> AnyResponse | tuple[str, int]:
 def _refuse_role(member: Member) -> None:
     assert request.endpoint is not None, "a blueprint gets only requests with a route"
     view = current_app.view_functions[request.endpoint]
-    role = view.__dict__.get("needs", VIEWER if request.method in ("GET", "HEAD") else None)
+    role = view.__dict__["role"] or (VIEWER if request.method in ("GET", "HEAD") else None)
     if role is None or not member.may(role):
         raise Forbidden(
             f"Your role {member.role} does not allow this. An admin of your organization can change your role."

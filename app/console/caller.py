@@ -1,12 +1,27 @@
-"""The signed-in member as the caller for functions of the API, and as the author of recorded actions."""
+"""The signed-in member as the caller of functions of the API and as the author of actions. One form, one effect."""
 
+import re
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+from flask import request
 from sqlalchemy import Connection
 
-from app import organizations
+from app import api_keys, organizations
 from app.actions import log as actions
 from app.api_keys import Caller
-from app.console.blueprints import current_member, is_sandbox
+from app.batches.read import BatchRow
+from app.console.blueprints import FormTooOld, current_member, is_sandbox
+from app.errors import PointsError
+from app.members import members, sessions
+from app.postgres.database import transaction
+from app.reversals.read import ReversalRow
+from app.statement.makeup import Sender
 from app.values.authors import Author
+
+_News = TypeVar("_News")
 
 
 def calling_member(connection: Connection) -> Caller:
@@ -14,6 +29,12 @@ def calling_member(connection: Connection) -> Caller:
     member, sandbox = current_member(), is_sandbox()
     organization = organizations.get(connection, member.organization_id, sandbox=sandbox)
     return Caller(api_key_id=None, sandbox=sandbox, organization=organization, member_id=member.id)
+
+
+def member_now() -> Caller:
+    """Return the signed-in member as `calling_member`, in a transaction of its own."""
+    with transaction() as connection:
+        return calling_member(connection)
 
 
 def record_action(
@@ -34,3 +55,72 @@ def record_action(
 def signed_in() -> Author:
     """Return the signed-in member as the author of what is done."""
     return Author(member_id=current_member().id)
+
+
+def act(
+    action: str, subject_id: int, rule: Callable[[Connection, Caller], _News], *, detail: str | None = None
+) -> _News:
+    """Do as the member what a form asks for, and record it if what `rule` returns says that it is news."""
+    with transaction() as connection:
+        who = calling_member(connection)
+        if news := rule(connection, who):
+            record_action(connection, action, subject_id, sandbox=who.sandbox, detail=detail)
+    return news
+
+
+class Authors(NamedTuple):
+    """The names of members and of keys, by their ids. A key may have none."""
+
+    members: dict[int, str]
+    keys: dict[int, str | None]
+
+
+def authors_of(connection: Connection, rows: Sequence[BatchRow | ReversalRow | Sender]) -> Authors:
+    """Return the names of those who have made these batches and reversals, or have sent."""
+    return Authors(
+        members.names_of(connection, {row.member_id for row in rows if row.member_id is not None}),
+        api_keys.names_of(connection, {row.api_key_id for row in rows if row.api_key_id is not None}),
+    )
+
+
+_FORM_ID = re.compile(r"[A-Za-z0-9_-]{24}")
+
+
+class FormUsed(PointsError):
+    """A form was sent again: a reload, a second click, or after an answer that was lost."""
+
+    status = 409
+    says = "This form was sent before, and was done then. Nothing was done again."
+
+
+def new_form_id() -> str:
+    """Return an id for a form on a page."""
+    return secrets.token_urlsafe(18)
+
+
+def form_id() -> str:
+    """Return the id of the form that was sent.
+
+    Raises:
+        FormTooOld: it has no id, so it is not from a page of the console.
+    """
+    text = request.form.get("form_id", "")
+    if not _FORM_ID.fullmatch(text):
+        raise FormTooOld
+    return text
+
+
+@contextmanager
+def change(*, shown_once: str = "") -> Iterator[Connection]:
+    """Open a transaction for the effect of the form that was sent, and use up its id.
+
+    Args:
+        shown_once: said to who sends the form again, about what its first answer has shown and no other will show.
+
+    Raises:
+        FormUsed: the form has had its effect.
+    """
+    with transaction(by=signed_in()) as connection:
+        if not sessions.use_form(connection, form_id(), member_id=current_member().id):
+            raise FormUsed(f"{FormUsed.says} {shown_once}".strip())
+        yield connection

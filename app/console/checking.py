@@ -1,15 +1,21 @@
-"""Checking a list in the console, step by step, so that a page can tell how far that is; and keeping what was found."""
+"""Checking a list in the console, step by step; its page tells how far that is, and needs no script."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from io import BytesIO
+from itertools import chain
 from typing import Any
 
-from app.console.blueprints import current_member, is_sandbox
+from flask import Response, redirect, render_template, stream_with_context, url_for
+from markupsafe import Markup
+from werkzeug.wrappers import Response as AnyResponse
+
+from app.console.blueprints import current_member, current_scope
 from app.console.slow_work import list_checks
-from app.errors import Refused
+from app.errors import PointsError, Refused
 from app.postgres.database import transaction
-from app.recipient_files import ColumnUnclear, SheetUnclear
 from app.recipient_files.checking import AmountsMissing, Checked, Progress, checking
+from app.recipient_files.list_file import ColumnUnclear
+from app.recipient_files.text import SheetUnclear
 from app.settings import settings
 from app.uploads import uploads
 from app.uploads.uploads import Asked, UploadRow
@@ -32,12 +38,11 @@ def keep(content: bytes, name: str, asked: Asked, *, token: str) -> Steps:
         Refused: as `_look_at`.
         Busy: too many lists are being checked.
     """
-    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
-    sandbox = is_sandbox()
+    scope, member_id = current_scope(), current_member().id
     with list_checks.turn():
         found, shown = yield from _look_at(content, name, asked)
     with transaction() as connection:
-        upload_id = uploads.add(connection, **of, sandbox=sandbox, name=name, content=content, token=token)
+        upload_id = uploads.add(connection, scope, member_id=member_id, name=name, content=content, token=token)
         if upload_id is not None:
             uploads.judge(connection, upload_id, asked, found, shown)
 
@@ -56,9 +61,8 @@ def keep_again(upload: UploadRow, content: bytes, asked: Asked, kept: Mapping[st
         found, shown = yield from _look_at(content, upload.name, asked)
     if found == upload.question == uploads.AMOUNT:
         raise Refused("Enter the points for each recipient.")
-    scope: dict[str, Any] = {"organization_id": upload.organization_id, "sandbox": upload.sandbox}
     with transaction() as connection:
-        if uploads.get(connection, upload.token, **scope, lock=True).sent_at is None:
+        if uploads.get(connection, upload.token, upload.scope, lock=True).sent_at is None:
             uploads.judge(connection, upload.id, asked, found, {**kept, **shown})
 
 
@@ -96,12 +100,46 @@ def _look_at(
     if len(found.parts) > PARTS_MAX:
         most = PARTS_MAX * limits.recipients_max
         raise Refused(f"{name} has {counted(found.recipients, 'recipient')}; one list may have at most {most}.")
-    return found, {
-        "sheet": found.sheet,
-        "heading": found.heading,
-        "columns": found.columns,
-        "unused": found.unused,
-        "first": found.first,
-        "last": found.last,
-        "campaign": found.campaign,
-    }
+    return found, found.shown
+
+
+# Where the progress is written into the page.
+_HERE = Markup("<!-- here -->")
+
+
+def checked_page(steps: Steps, token: str) -> AnyResponse:
+    """Check a list, and go on to the page of its check; while a long one is checked, the answer tells how far that is.
+
+    Raises:
+        PointsError: the check came to an end at once, with this.
+    """
+    check = url_for("console.check", token=token)
+    first = next(steps, None)
+    if first is None:
+        return redirect(check, 303)
+    before, after = render_template("console/checking.html", progress_here=_HERE).split(_HERE)
+    answer = Response(stream_with_context(_page(chain([first], steps), check, before, after)))
+    answer.headers["X-Accel-Buffering"] = "no"  # A proxy passes each step on at once.
+    answer.call_on_close(steps.close)
+    return answer
+
+
+def _page(steps: Iterator[Progress], check: str, before: str, after: str) -> Iterator[str]:
+    yield before
+    try:
+        for progress in steps:
+            yield _step(progress=progress)
+    except PointsError as error:
+        yield _step(sentence=error.sentence)
+    except Exception:
+        yield _step()
+        yield after
+        raise
+    else:
+        yield _step(check=check)
+    yield after
+
+
+def _step(*, progress: Progress | None = None, sentence: str | None = None, check: str | None = None) -> str:
+    """Write how far the check is, why nothing was kept, or that it is done; without any: that this is not known."""
+    return render_template("console/checking_step.html", progress=progress, sentence=sentence, check=check)

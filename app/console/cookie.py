@@ -11,7 +11,7 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import OutOfReach
-from app.members import service_secrets
+from app.members import sessions
 from app.postgres.database import transaction
 from app.values import schemes
 
@@ -35,7 +35,7 @@ class ConsoleCookie(SecureCookieSessionInterface):
         if app.secret_key is None:
             try:
                 with transaction() as connection:
-                    app.secret_key = service_secrets.find_or_make(connection, "console cookie")
+                    app.secret_key = sessions.secret_of_all(connection, "console cookie")
             except SQLAlchemyError:
                 return None  # `require_secret` answers then.
         return super().open_session(app, request)

@@ -4,7 +4,7 @@ from flask import Response, flash, g, make_response, redirect, render_template, 
 from werkzeug.exceptions import HTTPException
 
 from app.console.blueprints import add_headers, mode_of, page_that_tells
-from app.console.one_effect import FormUsed
+from app.console.caller import FormUsed
 from app.console.slow_work import Busy
 from app.errors import PointsError
 from app.metrics.record import current_record

@@ -10,8 +10,8 @@ from flask import Response
 
 from app.console.slow_work import list_checks
 from app.errors import Refused
-from app.recipient_files import marked_as_text
-from app.recipient_files.workbook_writer import workbook_of
+from app.recipient_files.cells import marked_as_text
+from app.recipient_files.writing import workbook_of
 from app.values.numbers import points
 
 Row = Sequence[str | int | None]

@@ -1,13 +1,14 @@
 """The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from flask_wtf import FlaskForm
 from wtforms import (
     Field,
     Form,
     PasswordField,
+    RadioField,
     SelectChoice,
     SelectField,
     SelectMultipleField,
@@ -18,7 +19,6 @@ from wtforms.validators import DataRequired, InputRequired, Length
 from wtforms.widgets import CheckboxInput, ListWidget
 
 from app.batches.approval import REASON_LENGTH_MAX
-from app.console.faults import in_words, subject
 from app.errors import Fault, InvalidAddress, InvalidRequest, PointsError, Refused
 from app.fields.bounds import read_bounds
 from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
@@ -47,6 +47,11 @@ SCOPE_WORDS = {
 
 def stripped(text: str | None) -> str | None:
     return text.strip() if text else text
+
+
+def typed(label: str, *validators: Any) -> StringField:
+    """Return a field for a text."""
+    return StringField(label, filters=[stripped], validators=validators)
 
 
 def say_beside(field: Field, sentence: str) -> None:
@@ -78,13 +83,13 @@ def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = No
                 say_of_form(form, sentence)
 
 
-def amount_of(text: str | None) -> int | None:
+def amount_of(text: str | None, *, digits_max: int = 19) -> int | None:
     """Return a number in ASCII digits; None for anything else."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 19 else None
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= digits_max else None
 
 
 class SignInForm(FlaskForm):
-    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter your e-mail address.")])
+    email = typed("E-mail address", DataRequired("Enter your e-mail address."))
     password = PasswordField("Password", validators=[InputRequired("Enter your password.")])
 
 
@@ -105,11 +110,9 @@ def _check_name(_form: FlaskForm, field: Field) -> None:
 
 
 class MemberForm(FlaskForm):
-    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter an e-mail address.")])
-    first_name = StringField(
-        "First name", filters=[stripped], validators=[DataRequired("Enter a first name."), _check_name]
-    )
-    last_name = StringField("Last name", filters=[stripped], validators=[_check_name])
+    email = typed("E-mail address", DataRequired("Enter an e-mail address."))
+    first_name = typed("First name", DataRequired("Enter a first name."), _check_name)
+    last_name = typed("Last name", _check_name)
     role = SelectField("Role", choices=ROLE_WORDS)
 
     def validate_email(self, field: Field) -> None:
@@ -120,27 +123,24 @@ class MemberForm(FlaskForm):
 
 
 class RejectForm(FlaskForm):
-    reason = StringField(
+    reason = typed(
         "Reason",
-        filters=[stripped],
-        validators=[
-            DataRequired("Enter a reason: the sender sees it."),
-            Length(max=REASON_LENGTH_MAX, message=f"Enter at most {REASON_LENGTH_MAX} characters."),
-        ],
+        DataRequired("Enter a reason: the sender sees it."),
+        Length(max=REASON_LENGTH_MAX, message=f"Enter at most {REASON_LENGTH_MAX} characters."),
     )
 
 
 class KeyForm(FlaskForm):
     """A new key. The interface's rules check its bounds, so that all faults are shown at once."""
 
-    name = StringField("Name", filters=[stripped])
+    name = typed("Name")
     mode = SelectField("Kind", choices={"sandbox": "development (sandbox)", "live": "live (real points)"})
     scopes = SelectMultipleField(
         "What it may do", choices=SCOPE_WORDS, widget=ListWidget(), option_widget=CheckboxInput()
     )
-    expires_at = StringField("Last day", filters=[stripped])
-    batch_limit = StringField("Points of one batch, at most", filters=[stripped])
-    daily_limit = StringField("Points of one day, at most", filters=[stripped])
+    expires_at = typed("Last day")
+    batch_limit = typed("Points of one batch, at most")
+    daily_limit = typed("Points of one day, at most")
 
     def bounds(self) -> Bounds | None:
         """Return the bounds that the form says; None, and a sentence beside a field, if one is wrong."""
@@ -168,20 +168,53 @@ class ZoneForm(FlaskForm):
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.zone.choices = [SelectChoice(name, optgroup=_region(name)) for name in zone_names()]
-
-
-def _region(zone: str) -> str:
-    return zone.partition("/")[0] if "/" in zone else "Everywhere"
+        regions = {name: name.partition("/")[0] if "/" in name else "Everywhere" for name in zone_names()}
+        self.zone.choices = [SelectChoice(name, optgroup=region) for name, region in regions.items()]
 
 
 class WebhookForm(FlaskForm):
     """A new webhook. The API's rules check it, so that all faults are shown at once."""
 
-    url = StringField("URL", filters=[stripped])
-    types = StringField("Types of events", filters=[stripped])
-    description = StringField("Name", filters=[stripped])
+    url = typed("URL")
+    types = typed("Types of events")
+    description = typed("Name")
 
 
 class ReplayForm(FlaskForm):
-    from_sequence = StringField("Send again from event", filters=[stripped])
+    from_sequence = typed("Send again from event")
+
+
+class FormFault(NamedTuple):
+    """One line of the summary: the sentence, and the id of the control to mend; None: no single one."""
+
+    sentence: str
+    target: str | None
+
+
+def faults_of(forms: Sequence[Form]) -> list[FormFault]:
+    """Return the faults of the forms of a page, in the order of their fields."""
+    places = [place for form in forms for place in (form, *form)]
+    return [FormFault(sentence, _target(place)) for place in places for sentence in _errors(place)]
+
+
+def in_words(sentence: str, label: str) -> str:
+    """Return a sentence of the interface for a person, who sees the label in place of the field's name."""
+    return sentence.about(subject(label)) if isinstance(sentence, Fault) else sentence
+
+
+def subject(label: str) -> str:
+    """Return what a sentence about a field begins with: its label, without an addition behind a comma."""
+    return label.partition(",")[0]
+
+
+def _errors(place: Form | Field) -> Sequence[str]:
+    errors: Sequence[str] = place.form_errors if isinstance(place, Form) else place.errors
+    return errors
+
+
+def _target(field: Form | Field) -> str | None:
+    """Return the id of a field's control; of radio buttons or boxes to tick, that of the first; None for a form."""
+    if isinstance(field, Form):
+        return None
+    first = next(iter(field), None) if isinstance(field, RadioField | SelectMultipleField) else None
+    return str((first or field).id)

@@ -1,6 +1,7 @@
-"""The forms of *Send*, and of taking points back."""
+"""The forms of *Send*, of taking points back, and of a day and a time in the member's zone."""
 
-from datetime import datetime
+import re
+from datetime import date, datetime, time
 from typing import Any
 
 from flask_wtf import FlaskForm
@@ -9,17 +10,60 @@ from wtforms import BooleanField, HiddenField, RadioField, SelectChoice, StringF
 from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
-from app.console.costs import late_sentence
-from app.console.faults import in_words
-from app.console.forms import amount_of, say_beside, stripped
-from app.console.moment_form import MomentForm
-from app.recipient_files.pasted import one_a_line
+from app.console.blueprints import current_zone
+from app.console.forms import amount_of, in_words, say_beside, typed
+from app.console.sending import late_sentence
+from app.recipient_files.text import one_a_line
 from app.settings import INT64_MAX, settings
 from app.uploads.uploads import Asked, Terms, UploadRow
 from app.values.timestamps import bounds_fault
+from app.values.zones import local_moment, moment_of
 
 _PASTED = "the pasted list"
 _NAME_LENGTH_MAX = 100
+_DAY, _CLOCK = re.compile("2[0-9]{3}-[0-9]{2}-[0-9]{2}"), re.compile("([01]?[0-9]|2[0-3]):([0-5][0-9])")
+
+
+class MomentForm(FlaskForm):
+    """A moment, as a browser's fields for a day and a time send it."""
+
+    day = typed("Day")
+    clock = typed("Time")
+
+    @staticmethod
+    def shown(moment: datetime | None) -> dict[str, str]:
+        """Return what the fields show for a moment; nothing for None."""
+        if moment is None:
+            return {}
+        local = local_moment(current_zone(), moment)
+        return {"day": f"{local:%Y-%m-%d}", "clock": f"{local:%H:%M}"}
+
+    @classmethod
+    def at(cls, moment: datetime | None) -> "MomentForm":
+        """Return the form as it shows a moment, before anything is typed."""
+        return cls(formdata=None, data=cls.shown(moment))
+
+    def moment(self) -> datetime | None:
+        """Return the moment in UTC; None, and a sentence beside a field, if there is none."""
+        day, clock = _day(self.day.data or ""), _CLOCK.fullmatch(self.clock.data or "")
+        if day is None:
+            say_beside(self.day, "Enter a day of the calendar, such as 2026-01-31.")
+        if clock is None:
+            say_beside(self.clock, "Enter a time from 00:00 to 23:59, such as 09:30.")
+        if day is None or clock is None:
+            return None
+        try:
+            return moment_of(current_zone(), day, time(int(clock[1]), int(clock[2])))
+        except ValueError as error:
+            say_beside(self.clock, str(error))
+            return None
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 def _check_amount(_form: FlaskForm, field: StringField) -> None:
@@ -41,8 +85,8 @@ def _check_label(_form: FlaskForm, field: StringField) -> None:
 
 
 class _AskedForm(FlaskForm):
-    amount = StringField("Points for each recipient", filters=[stripped], validators=[Optional(), _check_amount])
-    label = StringField("Label", filters=[stripped], validators=[Optional(), _check_label])
+    amount = typed("Points for each recipient", Optional(), _check_amount)
+    label = typed("Label", Optional(), _check_label)
 
     def asked(self, *, sheet: str | None = None, column: int | None = None) -> Asked:
         return Asked(sheet, column, amount_of(self.amount.data), self.label.data or None)
@@ -99,12 +143,10 @@ class TermsForm(MomentForm):
         if self.when.data == "now":
             return Terms(None, self.atomic.data)
         moment = self.moment()
-        if moment is None:
-            return None
-        if (fault := bounds_fault(moment, now=now)) is not None:
+        fault = None if moment is None else bounds_fault(moment, now=now)
+        if fault is not None:
             say_beside(self.day, late_sentence(fault))
-            return None
-        return Terms(moment, self.atomic.data)
+        return None if moment is None or fault is not None else Terms(moment, self.atomic.data)
 
 
 class IssueForm(FlaskForm):
@@ -121,7 +163,5 @@ class TakeBackForm(FlaskForm):
     """
 
     seen = HiddenField()
-    amount = StringField("Points from each", filters=[stripped], validators=[Optional(), _check_points])
-    reason = StringField(
-        "Reason", filters=[stripped], validators=[DataRequired("Enter a reason: it is kept with the reversal.")]
-    )
+    amount = typed("Points from each", Optional(), _check_points)
+    reason = typed("Reason", DataRequired("Enter a reason: it is kept with the reversal."))

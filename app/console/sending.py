@@ -1,24 +1,32 @@
-"""Lists in the console: a part of a list as a request, and issuing the whole list."""
+"""Lists in the console: what one costs now, the digest of all that the last page shows, and issuing it."""
 
+import hashlib
+from typing import NamedTuple
+
+import orjson
 from sqlalchemy import Connection
 
 from app.actions import log as actions
 from app.api_keys import Caller
+from app.batches import verify
 from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
 from app.batches.fields import SEND
 from app.batches.read import AWAITING_APPROVAL
 from app.batches.request import IssueRequest, read_issue_request
+from app.batches.schedule import now_of
+from app.console.blueprints import current_zone
 from app.console.caller import record_action
-from app.console.costs import cost, late_sentence
-from app.console.faults import in_words
-from app.errors import InvalidRequest, PointsError, Refused
+from app.console.forms import in_words
+from app.errors import InvalidRequest, MayNotIssue, PointsError, Refused
+from app.organizations import get_whole
 from app.recipient_files.recipients import body_of
 from app.settings import settings
 from app.uploads import parts as upload_parts
 from app.uploads import uploads
+from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
-from app.values.numbers import counted
-from app.values.timestamps import timestamp
+from app.values.numbers import counted, points
+from app.values.timestamps import bounds_fault, timestamp
 from app.values.zones import ZONE_OF_ALL, moment_in
 
 
@@ -97,7 +105,9 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
     assert who.member_id is not None, "a member sends it"
     member, accepted = SendingMember(who.member_id, who.sandbox), []
     for number in range(1, batches + 1):
-        request = request_of(upload, upload_parts.get(connection, upload.id, number))
+        part = upload_parts.find(connection, upload.id, number)
+        assert part is not None, "the lines of an unsent list are kept"
+        request = request_of(upload, part)
         sends = [Send(member, request, f"console-{upload.token}-{number}")]
         lock_schedules(connection, sends)
         [outcome] = accept(connection, sends)
@@ -108,3 +118,72 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
         assert outcome is not None and not outcome.existed, "nobody else has the row of this list"  # noqa: PT018
         accepted.append(outcome)
     return accepted
+
+
+class Cost(NamedTuple):
+    """What a list costs now: verify's answer for the whole list, and whom the balance pays of its batches.
+
+    `refusal` is why no button could issue or schedule anything of it; None when one can. `seen` is a digest of all that
+    the last page shows, so that its button does just that. `before` tells of earlier sends to the recipients. Batches
+    of more than `approval_above` points await an approval; None: none does.
+    """
+
+    verdict: verify.Verdict
+    payable: upload_parts.Payable
+    before: SentBefore
+    refusal: PointsError | None
+    approval_above: int | None
+    seen: str
+
+
+def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
+    """Return what a checked list costs: each batch gets the balance that the batches before it leave."""
+    assert upload.recipients is not None, "it is checked"
+    assert upload.points is not None, "it is checked"
+    organization = who.organization
+    payable = upload_parts.payable(connection, upload.id, amount=upload.amount, balance=organization.balance)
+    verdict = verify.verdict_of(
+        organization, required=upload.points, recipients=upload.recipients, paid=payable.recipients
+    )
+    fault = None
+    if upload.send_at is not None:
+        fault = bounds_fault(upload.send_at, now=now_of(connection, **upload.scope._asdict()))
+    late = None if fault is None else Refused(late_sentence(fault))
+    before = sent_before(connection, upload)
+    above = get_whole(connection, organization.id).approval_above
+    seen = _seen(upload, payable, before, above)
+    return Cost(verdict, payable, before, _refusal(upload, verdict, late), above, seen)
+
+
+def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -> PointsError | None:
+    """Return why nothing of a list can be issued; what the balance of a later time pays is not known."""
+    if isinstance(verdict.refusal, MayNotIssue):
+        return verdict.refusal
+    if upload.send_at is not None:
+        return late
+    if verdict.refusal is None or (verdict.affordable_recipients > 0 and not upload.atomic):
+        return None
+    if not verdict.affordable_recipients:
+        return Refused("The balance is too low for anybody on this list.")
+    return Refused(
+        f"The balance pays {points(verdict.affordable_recipients)} of {counted(upload.recipients or 0, 'recipient')},"
+        " so with “all or nobody” nothing is issued."
+    )
+
+
+def late_sentence(fault: str) -> str:
+    """Return a fault of `send_at` for a person, who sees no such field."""
+    return in_words(fault, "The time to issue it")
+
+
+def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, approval_above: int | None) -> str:
+    scope = (upload.id, upload.sandbox, upload.sheet, upload.column)
+    settled = (upload.amount, upload.label, upload.recipients, upload.points, approval_above)
+    when = None if upload.send_at is None else (timestamp(upload.send_at), current_zone())
+    lately = before.lately
+    earlier = [
+        *(before.same_list or ()),
+        *(lately.same, lately.same_label, lately.same_amount, lately.batch_count),
+        *([batch.id, batch.recipients] for batch in lately.batches),
+    ]
+    return hashlib.sha256(orjson.dumps([*scope, *settled, *payable, upload.atomic, when, earlier])).hexdigest()

@@ -18,22 +18,10 @@ class Busy(PointsError):
     retry_after_s = 5
 
 
-class TooManySignIns(Busy):
-    says = "Too many people are signing in, so your password was not looked at. Try again in a few seconds."
-
-
-class TooManyChecks(Busy):
-    says = "Too many lists are being checked, so yours was not looked at. Try again in a few seconds."
-
-
-class TooManySearches(Busy):
-    says = "Too many searches are running, so yours was not begun. Try again in a few seconds."
-
-
 class Turns:
     """The turns of one kind of work in this process."""
 
-    def __init__(self, waiting_max: int, refusal: type[Busy]) -> None:
+    def __init__(self, waiting_max: int, refusal: str) -> None:
         self.waiting_max = waiting_max
         self._refusal = refusal
         self._places = BoundedSemaphore(waiting_max)
@@ -53,7 +41,7 @@ class Turns:
             Busy: too many requests wait already.
         """
         if not self._places.acquire(blocking=False):
-            raise self._refusal
+            raise Busy(f"{self._refusal} Try again in a few seconds.")
         try:
             with self._one_at_a_time:
                 yield
@@ -62,8 +50,8 @@ class Turns:
 
 
 # Hashing a password takes tens of milliseconds and 19 MiB.
-password_work = Turns(8, TooManySignIns)
+password_work = Turns(8, "Too many people are signing in, so your password was not looked at.")
 # Checking a long list takes seconds.
-list_checks = Turns(4, TooManyChecks)
+list_checks = Turns(4, "Too many lists are being checked, so yours was not looked at.")
 # A search that finds little reads millions of rows, for a second or two.
-searches = Turns(8, TooManySearches)
+searches = Turns(8, "Too many searches are running, so yours was not begun.")

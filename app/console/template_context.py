@@ -8,9 +8,8 @@ from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
 from app.console.blueprints import current_zone
-from app.console.faults import faults_of
-from app.console.one_effect import new_form_id
-from app.console.words import MEANINGS
+from app.console.caller import new_form_id
+from app.console.forms import faults_of
 from app.members import members
 from app.values import numbers, texts
 from app.values.ids import batch_and_position
@@ -50,28 +49,9 @@ NAVIGATION = (
     ),
 )
 _ENTRIES = {entry.endpoint: entry for group in NAVIGATION for entry in group}
+_BY_WORD = {entry.words.lower().removeprefix("your "): entry.endpoint for entry in _ENTRIES.values()}
 _OF_BOTH_MODES = {endpoint for endpoint, entry in _ENTRIES.items() if entry.of_both_modes}
 _HOME = "console.overview"
-
-
-# The line of the navigation to which pages without their own line belong.
-_UNDER = {
-    **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue"), "send"),
-    **dict.fromkeys(("outcome",), "lists"),
-    **dict.fromkeys(
-        (
-            *("show_batch", "ask_to_answer", "reject", "ask_to_cancel", "ask_to_move", "move"),
-            *("ask_to_take_back", "take_back"),
-        ),
-        "list_batches",
-    ),
-    **dict.fromkeys(("ask_to_hold", "hold_longer"), "held"),
-    **dict.fromkeys(("show_reversal",), "list_reversals"),
-    **dict.fromkeys(("make_key", "revoke_key"), "keys"),
-    **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
-    **dict.fromkeys(("add_member", "member", "make_link", "change_role", "end_sessions", "remove_member"), "members"),
-    **dict.fromkeys(("change_password", "choose_zone", "end_session"), "account"),
-}
 
 
 def add_to(app: Flask) -> None:
@@ -91,11 +71,18 @@ def recipient_number(transaction_id: int) -> int:
     return batch_and_position(transaction_id)[1] + 1
 
 
+def _here() -> str:
+    """Return the page of the navigation to which this one belongs, by the words of its route."""
+    words = ("" if request.url_rule is None else request.url_rule.rule).split("/")[3:]  # Behind `/console/<mode>`.
+    if not words:
+        return request.endpoint or ""
+    return _BY_WORD.get({"outcome": "lists", "hold": "held"}.get(words[-1], words[0]), "")
+
+
 def _names() -> dict[str, Any]:
     member: members.Member | None = g.get("member")
-    page = (request.endpoint or "").removeprefix("console.")
     shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
-    here = f"console.{_UNDER.get(page, page)}"
+    here = _here()
     arguments = request.view_args or {}
     # What the switch of the modes leads to: the same page if both modes have it, else the list that it belongs to.
     is_in_both = request.method == "GET" and (here in _OF_BOTH_MODES or not arguments)
@@ -106,7 +93,6 @@ def _names() -> dict[str, Any]:
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,
         "faults_of": faults_of,
-        "meanings": MEANINGS,
         "new_form_id": new_form_id,
         "navigation": shown,
         "here": here,

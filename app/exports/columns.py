@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
-from app.recipient_files import marked_as_text_in_sql
+from app.recipient_files.cells import marked_as_text_in_sql
 from app.values.ids import POSITIONS
 
 FORMS = CSV, JSONL = "csv", "jsonl"

@@ -1,13 +1,31 @@
-"""Links: a member chooses a password by one, which is good once and for 24 hours."""
+"""A member is made with a link, by which a password is chosen; a link is good once and for 24 hours."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
 
 from app.actions import log as actions
-from app.members.members import END_SESSIONS, Member, create, record
+from app.errors import Refused
+from app.fields.field import Table
+from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, OneOf
+from app.members.members import END_SESSIONS, ROLES, Member, record
+from app.organizations import get as get_organization
 from app.postgres.database import row_to
+from app.settings import Settings
+from app.values.addresses import parse
 from app.values.keys import hash_token, new_token
+from app.values.texts import checked_name
 
 LINK_HOURS = 24
+
+
+class MemberConflict(Refused):
+    """A member has the address."""
+
+    field = "email"
+    says = "A member has this e-mail address already."
 
 
 def add(
@@ -22,11 +40,34 @@ def add(
 ) -> tuple[int, str]:
     """Make a member; return the id, and the token of the first link. Only its hash is stored.
 
+    `by` is the member who does it, None for an operator or the platform.
+
     Raises:
-        InvalidAddress, NotFound, Refused: as `create`.
+        InvalidAddress: `email` is not an e-mail address.
+        NotFound: there is no such organization.
+        Refused: a name is not acceptable, or a member has this address already.
     """
-    member = create(connection, organization_id, email, first_name, last_name, role=role, by=by)
+    assert role in ROLES, "the caller has checked the role"
+    address = parse(email)
+    first_name = checked_name("The first name", first_name)
+    last_name = checked_name("The last name", last_name, may_be_blank=True)
+    get_organization(connection, organization_id, sandbox=False)
+    values = {"organization_id": organization_id, "email": address.text, "email_key": address.key, "role": role}
+    try:
+        with connection.begin_nested():
+            row = connection.execute(_CREATE, values | {"first_name": first_name, "last_name": last_name}).one()
+    except IntegrityError:
+        raise MemberConflict from None
+    member = row_to(Member, row)
+    record(connection, actions.MEMBER_ADDED, member, by=by, detail=role)
     return member.id, _store_link(connection, member)
+
+
+_CREATE = text("""
+    INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)
+    VALUES (:organization_id, :email, :email_key, :first_name, :last_name, :role)
+    RETURNING id, organization_id, email, first_name, last_name, role
+""")
 
 
 def link_to(url: str, token: str) -> str:
@@ -77,3 +118,23 @@ _CHOOSE_PASSWORD = text("""
                        wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
     WHERE id = :id
 """)
+
+
+ROLE = OneOf(
+    "role",
+    f"What the member may do: {', '.join(ROLES)}; each includes the ones before it.",
+    "admin",
+    words=ROLES,
+    is_required=True,
+)
+NEW_MEMBER = Table("NewMember", "A person who may use the console.", EMAIL, FIRST_NAME, LAST_NAME, ROLE)
+
+
+def read_new_member(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the values of a new member, as `app.members.links.add` takes them.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    values = NEW_MEMBER.read(fields, limits)
+    return values | {"email": values["email"].text}

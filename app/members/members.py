@@ -5,25 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import IntegrityError
 
 from app.actions import log as actions
 from app.errors import NotFound, Refused
-from app.organizations import get as get_organization
 from app.postgres.database import row_to, row_with_id
 from app.values.addresses import parse
 from app.values.authors import Author
-from app.values.texts import checked_name
 
 # Each role includes the ones before it.
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
-
-
-class MemberConflict(Refused):
-    """A member has the address."""
-
-    field = "email"
-    says = "A member has this e-mail address already."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,48 +45,6 @@ class ListedMember(Member):
     created_at: datetime
 
 
-def create(
-    connection: Connection,
-    organization_id: int,
-    email: str,
-    first_name: str,
-    last_name: str,
-    *,
-    role: str,
-    by: int | None,
-) -> Member:
-    """Make a member, who needs a link (`app.members.links`) to choose a password.
-
-    `by` is the member who does it, None for an operator or the platform.
-
-    Raises:
-        InvalidAddress: `email` is not an e-mail address.
-        NotFound: there is no such organization.
-        Refused: a name is not acceptable, or a member has this address already.
-    """
-    assert role in ROLES, "the caller has checked the role"
-    address = parse(email)
-    first_name = checked_name("The first name", first_name)
-    last_name = checked_name("The last name", last_name, may_be_blank=True)
-    get_organization(connection, organization_id, sandbox=False)
-    values = {"organization_id": organization_id, "email": address.text, "email_key": address.key, "role": role}
-    try:
-        with connection.begin_nested():
-            row = connection.execute(_CREATE, values | {"first_name": first_name, "last_name": last_name}).one()
-    except IntegrityError:
-        raise MemberConflict from None
-    member = row_to(Member, row)
-    record(connection, actions.MEMBER_ADDED, member, by=by, detail=role)
-    return member
-
-
-_CREATE = text("""
-    INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)
-    VALUES (:organization_id, :email, :email_key, :first_name, :last_name, :role)
-    RETURNING id, organization_id, email, first_name, last_name, role
-""")
-
-
 def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
     """Return the members of one organization (None: of all), oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
@@ -114,11 +62,10 @@ _FIND_ALL = text("""
 
 def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, str]:
     """Return the names of members by their ids, also of removed ones."""
-    rows = connection.execute(_NAMES, {"ids": list(member_ids)})
+    rows = connection.execute(
+        text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)"), {"ids": list(member_ids)}
+    )
     return {member_id: f"{first} {last}".strip() for member_id, first, last in rows}
-
-
-_NAMES = text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)")
 
 
 def get_id(connection: Connection, email: str) -> int:
@@ -128,13 +75,13 @@ def get_id(connection: Connection, email: str) -> int:
         InvalidAddress: the text is no e-mail address.
         NotFound: there is no such member, or the member was removed.
     """
-    found: int | None = connection.execute(_GET_ID, {"email_key": parse(email).key}).scalar()
+    found: int | None = connection.execute(
+        text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL"),
+        {"email_key": parse(email).key},
+    ).scalar()
     if found is None:
         raise NotFound("member", email)
     return found
-
-
-_GET_ID = text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL")
 
 
 def get_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
@@ -178,11 +125,8 @@ def change_role(connection: Connection, member: Member, role: str, *, by: int | 
         return
     if role != ADMIN:
         _keep_an_admin(connection, member)
-    connection.execute(_CHANGE_ROLE, {"id": member.id, "role": role})
+    connection.execute(text("UPDATE members SET role = :role WHERE id = :id"), {"id": member.id, "role": role})
     record(connection, actions.ROLE_CHANGED, member, by=by, detail=f"{member.role} to {role}")
-
-
-_CHANGE_ROLE = text("UPDATE members SET role = :role WHERE id = :id")
 
 
 def remove(connection: Connection, member: Member, *, by: int | None) -> None:
@@ -220,11 +164,11 @@ END_SESSIONS = text("""
 
 def choose_zone(connection: Connection, member: Member, zone: str) -> None:
     """Keep the time zone of a locked member."""
-    if connection.execute(_CHOOSE_ZONE, {"id": member.id, "zone": zone}).rowcount:
+    if connection.execute(
+        text("UPDATE members SET time_zone = :zone WHERE id = :id AND time_zone <> :zone"),
+        {"id": member.id, "zone": zone},
+    ).rowcount:
         record(connection, actions.ZONE_CHOSEN, member, by=member.id, detail=zone)
-
-
-_CHOOSE_ZONE = text("UPDATE members SET time_zone = :zone WHERE id = :id AND time_zone <> :zone")
 
 
 def _keep_an_admin(connection: Connection, member: Member) -> None:

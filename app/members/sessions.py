@@ -1,6 +1,9 @@
-"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended."""
+"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended.
 
-from dataclasses import dataclass
+Here too: the forms that a session has used up, so that each has its effect once, and the secret of the cookie.
+"""
+
+import secrets
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,7 +12,6 @@ from sqlalchemy import Connection, text
 from app.actions import log as actions
 from app.errors import NotFound
 from app.members.members import Member
-from app.postgres.database import row_to
 from app.values.authors import Author
 from app.values.ids import require_id
 from app.values.keys import hash_token, new_token
@@ -21,18 +23,16 @@ WRONG_PASSWORDS_MAX = 10
 LOCK_MINUTES = 15
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SignedIn:
+class SignedIn(NamedTuple):
     """A valid session: its member with the time zone, and the name of the member's organization."""
 
     session_id: int
-    member: Member
-    time_zone: str
     organization_name: str
+    time_zone: str
+    member: Member
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListedSession:
+class ListedSession(NamedTuple):
     """A valid session as the account page lists it."""
 
     id: int
@@ -149,13 +149,7 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    session_id, organization_name, time_zone, *member = row
-    return SignedIn(
-        session_id=session_id,
-        time_zone=time_zone,
-        organization_name=organization_name,
-        member=Member(**dict(zip(Member.__slots__, member, strict=True))),
-    )
+    return SignedIn(*row[:3], Member(**dict(zip(Member.__slots__, row[3:], strict=True))))
 
 
 _FIND = text("""
@@ -167,8 +161,7 @@ _FIND = text("""
 
 def find_all(connection: Connection, member_id: int) -> list[ListedSession]:
     """Return the valid sessions of a member, newest first."""
-    rows = connection.execute(_FIND_ALL, {"member_id": member_id})
-    return [row_to(ListedSession, row) for row in rows]
+    return [ListedSession(*row) for row in connection.execute(_FIND_ALL, {"member_id": member_id})]
 
 
 _FIND_ALL = text("""
@@ -192,3 +185,43 @@ _END = text("""
     UPDATE member_sessions SET revoked_at = coalesce(revoked_at, clock_timestamp())
     WHERE id = :id AND member_id = :member_id
 """)
+
+
+# The ids of used forms are kept for longer than a session, and so than any page whose form could be sent again.
+_FORMS_KEPT_HOURS = 24
+
+
+def use_form(connection: Connection, form_id: str, *, member_id: int) -> bool:
+    """Use up the id of a form of this member; return False if it was used up before.
+
+    If another transaction has just used it up, this waits for the end of that one.
+    """
+    connection.execute(_FORGET_FORMS, {"hours": _FORMS_KEPT_HOURS})
+    return bool(
+        connection.execute(
+            text("INSERT INTO used_forms (member_id, form_id) VALUES (:member_id, :form_id) ON CONFLICT DO NOTHING"),
+            {"form_id": form_id, "member_id": member_id},
+        ).rowcount
+    )
+
+
+# Each form deletes a few old ones, so no scheduled task is needed for that.
+_FORGET_FORMS = text("""
+    DELETE FROM used_forms
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM used_forms
+                           WHERE used_at < (SELECT clock_timestamp() - make_interval(hours => :hours))
+                           ORDER BY used_at LIMIT 20 FOR UPDATE SKIP LOCKED))
+""")
+
+
+def secret_of_all(connection: Connection, name: str) -> bytes:
+    """Return the 32 random bytes of this name that all processes share; the first that asks has them stored."""
+    parameters = {"name": name, "secret": secrets.token_bytes(32)}
+    connection.execute(
+        text("INSERT INTO service_secrets (name, secret) VALUES (:name, :secret) ON CONFLICT (name) DO NOTHING"),
+        parameters,
+    )
+    secret: bytes = connection.execute(
+        text("SELECT secret FROM service_secrets WHERE name = :name"), parameters
+    ).scalar_one()
+    return secret

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from app.errors import Refused
 from app.recipient_files.columns import OWN, columns_of, unused_columns
@@ -53,29 +52,22 @@ class Reading:
         return self.recipients.read(self.file, self.columns, amount_max, size, advance_to)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checked:
-    """What a list holds. `columns` maps each use (address, amount, reference, label) to the title of its column.
+class Checked(NamedTuple):
+    """What a list holds. `points` is the sum for all recipients, and `bad_rows` are the rows of the `bad` lines.
 
-    `sheet` is the title of a workbook's sheet. `heading` has the list's own columns, and `bad_rows` are
-    the rows of the `bad` lines. `points` is the sum for all recipients. `digest` is equal for lists
-    that name the same recipients in the same order, with the same references and labels. `campaign` is the id that
-    `points send` would give to this list.
+    `digest` is equal for lists that name the same recipients in the same order, with the same references and labels.
+    `shown` is for a page: `sheet`, the title of a workbook's sheet; `heading`, the list's own columns; `columns`, which
+    maps each use (address, amount, reference, label) to the title of its column; `unused`; the `first` and `last`
+    addresses; and `campaign`, the id that `points send` would give to this list.
     """
 
-    sheet: str | None
-    columns: dict[str, str]
-    unused: Sequence[str]
     parts: Sequence[Part]
     recipients: int
     points: int
     bad: Sequence[BadLine]
     bad_rows: Sequence[Row]
-    heading: Sequence[str]
-    first: Sequence[str]
-    last: Sequence[str]
     digest: str
-    campaign: str
+    shown: dict[str, Any]
 
 
 class Progress(NamedTuple):
@@ -135,19 +127,21 @@ def checking(
         if points > INT64_MAX:
             raise Refused(f"{name} needs more points in all than a balance can hold: send it in several lists.")
         return Checked(
-            sheet=None if file.sheet is None else file.sheet.title,
-            columns={use: file.title(place) for use, place in {"address": columns.address, **columns.own}.items()},
-            unused=unused_columns(file, columns),
             parts=parts,
             recipients=recipients.count,
             points=points,
             bad=recipients.bad,
             bad_rows=recipients.bad_rows,
-            heading=file.heading(columns.address),
-            first=recipients.first,
-            last=list(recipients.last),
             digest=recipients.campaign(amount=None, label=None, again=None),
-            campaign=recipients.campaign(amount=amount, label=label, again=None),
+            shown={
+                "sheet": None if file.sheet is None else file.sheet.title,
+                "heading": file.heading(columns.address),
+                "columns": {use: file.title(at) for use, at in {"address": columns.address, **columns.own}.items()},
+                "unused": unused_columns(file, columns),
+                "first": recipients.first,
+                "last": list(recipients.last),
+                "campaign": recipients.campaign(amount=amount, label=label, again=None),
+            },
         )
 
 

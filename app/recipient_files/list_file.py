@@ -1,13 +1,13 @@
 """A readable list: which column holds the addresses to pay, and which rows fit the heading."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from io import SEEK_END
 from itertools import islice
 from typing import NamedTuple
 
 from app.errors import Refused
 from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_address, trimmed
-from app.recipient_files.delimiter_and_heading import beginning
-from app.recipient_files.rows import Row, rows
+from app.recipient_files.rows import Row, beginning, rows
 from app.recipient_files.text import ListText
 
 # The last columns of a file of lines that were left out.
@@ -45,10 +45,11 @@ class ListFile:
         Raises:
             Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
         """
-        self.name, self.is_unicode, self.size_bytes = opened.name, opened.is_unicode, opened.size_bytes
+        self.name, self.is_unicode = opened.name, opened.is_unicode
         self.sheet, self.other_sheets = opened.sheet, opened.other_sheets
         self._column = column
         self._raw, self._text = opened.raw, opened.text
+        self.size_bytes = self._raw.seek(0, SEEK_END)
         named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
         delimiter = None if self.sheet is None else ","
         self._beginning = beginning(self._text, self.name, named, delimiter)

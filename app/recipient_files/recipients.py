@@ -6,7 +6,6 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
@@ -28,8 +27,7 @@ class BadLine(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """The recipients of one batch, the line of each, and the bad lines between them."""
 
     number: int

@@ -1,35 +1,136 @@
-"""A list as text: a sheet of a workbook, or UTF-8 with or without a BOM, UTF-16 with a BOM, else Windows-1252."""
+"""A list as text: a sheet of a workbook, UTF-8, UTF-16 with a BOM, else Windows-1252; or pasted addresses."""
 
 import codecs
 import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import orjson
 
 from app.errors import Refused
-from app.recipient_files.workbooks import BEGINNINGS, Sheet, opened_sheet
+from app.recipient_files import workbook_process
+from app.values.numbers import counted
+
+# The first bytes of a workbook: a ZIP file, or the older format.
+BEGINNINGS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_SECONDS_MAX = 2 * workbook_process.CPU_SECONDS_MAX
+_REASONS = {
+    workbook_process.PROTECTED: "is protected by a password: save it without one",
+    workbook_process.TOO_LARGE: "is too large to be read as a workbook: save the sheet as CSV in UTF-8",
+}
+
+
+class Sheet(NamedTuple):
+    """A sheet of a workbook, where its rows are as CSV, and how many of them hold addresses."""
+
+    name: str
+    path: str
+    is_hidden: bool
+    addresses: int
+
+    @property
+    def title(self) -> str:
+        return f"“{self.name}”{' (hidden)' if self.is_hidden else ''}"
+
+
+class SheetUnclear(Refused):
+    """More than one sheet holds addresses; `choices` maps their names to what a person is asked."""
+
+    def __init__(self, name: str, sheets: Sequence[Sheet]) -> None:
+        titles = [sheet.title for sheet in sheets]
+        super().__init__(f"{name} has addresses in {len(sheets)} sheets: {', '.join(titles[:-1])} and {titles[-1]}.")
+        self.choices = {
+            sheet.name: f"{sheet.title}: {counted(sheet.addresses, 'line')} with addresses" for sheet in sheets
+        }
+
+
+@contextmanager
+def opened_sheet(raw: BinaryIO, name: str, wanted: str | None) -> Iterator[tuple[BinaryIO, Sheet, list[Sheet]]]:
+    """Open one sheet as CSV in UTF-8; yield its file, the sheet, and the other sheets that hold addresses.
+
+    Args:
+        wanted: the name or the number of the sheet that the person has chosen.
+
+    Raises:
+        SheetUnclear: several sheets hold addresses, and none is chosen.
+        Refused: it cannot be read, or has no such sheet, or none with addresses.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        sheets = _sheets(raw, name, folder)
+        chosen = _chosen(sheets, name, wanted)
+        with Path(chosen.path).open("rb") as file:
+            yield file, chosen, [sheet for sheet in sheets if sheet.addresses and sheet is not chosen]
+
+
+def _sheets(raw: BinaryIO, name: str, folder: str) -> list[Sheet]:
+    with tempfile.TemporaryFile() as copy:
+        raw.seek(0)
+        shutil.copyfileobj(raw, copy)
+        copy.seek(0)
+        try:
+            done = subprocess.run(
+                # Isolated: the process takes nothing from the environment or the working directory.
+                [sys.executable, "-I", workbook_process.__file__, folder],
+                stdin=copy,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                timeout=_SECONDS_MAX,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Refused(f"{name} {_REASONS[workbook_process.TOO_LARGE]}.") from None
+    if done.returncode == 0:
+        return [Sheet(**sheet) for sheet in orjson.loads(done.stdout)]
+    # A signal ends a process that needs more than its limits.
+    status = workbook_process.TOO_LARGE if done.returncode < 0 else done.returncode
+    reason = _REASONS.get(status, "cannot be read as a workbook: save it as .xlsx, or the sheet as CSV in UTF-8")
+    raise Refused(f"{name} {reason}.")
+
+
+def _chosen(sheets: Sequence[Sheet], name: str, wanted: str | None) -> Sheet:
+    if wanted is not None:
+        numbered = {str(number): sheet for number, sheet in enumerate(sheets, 1)}
+        named = {sheet.name.strip().casefold(): sheet for sheet in sheets}
+        if found := named.get(wanted.strip().casefold()) or numbered.get(wanted):
+            return found
+        raise Refused(f"{name} has no sheet {wanted}: it has {', '.join(sheet.title for sheet in sheets)}.")
+    holding = [sheet for sheet in sheets if sheet.addresses]
+    if not holding:
+        raise Refused(f"No sheet of {name} holds e-mail addresses.")
+    if len(holding) > 1:
+        raise SheetUnclear(name, holding)
+    return holding[0]
+
 
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _UNMARKED = ("utf-8", "cp1252")
 _BLOCK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListText:
+class ListText(NamedTuple):
     """A list that is open as text, whatever it was.
 
-    `is_unicode` tells whether it is a workbook, or in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous. Of a
-    workbook, `sheet` is the one that is read, and `other_sheets` hold addresses too.
+    Of a workbook, `sheet` is the one that is read, and `other_sheets` hold addresses too.
     """
 
     name: str
     raw: BinaryIO
     text: io.TextIOWrapper
-    is_unicode: bool
-    size_bytes: int
     sheet: Sheet | None = None
     other_sheets: Sequence[Sheet] = ()
+
+    @property
+    def is_unicode(self) -> bool:
+        """Whether it is a workbook, or in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous."""
+        return self.text.encoding != "cp1252"
 
 
 @contextmanager
@@ -48,25 +149,11 @@ def opened(raw: BinaryIO, name: str, *, sheet: str | None = None) -> Iterator[Li
     raw.seek(0)
     if raw.read(4).startswith(BEGINNINGS):
         with opened_sheet(raw, name, sheet) as (file, chosen, others):
-            yield _list_text(name, file, io.TextIOWrapper(file, "utf-8", newline=""), chosen, others)
+            yield ListText(name, file, io.TextIOWrapper(file, "utf-8", newline=""), chosen, others)
         return
     if sheet is not None:
         raise Refused(f"{name} has no sheets: it is not a workbook.")
-    yield _list_text(name, raw, _open_text(raw, name))
-
-
-def _list_text(
-    name: str, raw: BinaryIO, text: io.TextIOWrapper, sheet: Sheet | None = None, others: Sequence[Sheet] = ()
-) -> ListText:
-    return ListText(
-        name=name,
-        raw=raw,
-        text=text,
-        is_unicode=text.encoding != "cp1252",
-        size_bytes=raw.seek(0, io.SEEK_END),
-        sheet=sheet,
-        other_sheets=others,
-    )
+    yield ListText(name, raw, _open_text(raw, name))
 
 
 def _open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:
@@ -99,3 +186,38 @@ def _is_in(raw: BinaryIO, encoding: str, name: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+# An address with a name in front, or one alone.
+_ENTRY = re.compile(r'(?:"[^"]*"\s*|[^<>@;"]*)<([^\s<>@]+@[^\s<>@]+)>|([^\s,;<>"@]+@[^\s,;<>"@]+)')
+_BETWEEN = re.compile(r"[\s,;]*")
+
+
+def one_a_line(text: str) -> str:
+    """Return the text with each address on a line of its own, if it holds nothing but addresses and their names.
+
+    Anything else stays as it is. So do several lines with several addresses each and no names: they may be rows of a
+    table, and then the column must be asked for.
+    """
+    found: list[str] = []
+    rows = 0
+    lines = [line for line in text.splitlines() if _BETWEEN.fullmatch(line) is None]
+    for line in lines:
+        addresses, place, is_row = [], _past(line, 0), False
+        while place < len(line):
+            entry = _ENTRY.match(line, place)
+            if entry is None:
+                return text
+            addresses.append(entry[1] or entry[2])
+            is_row = is_row or entry[1] is None
+            place = _past(line, entry.end())
+        rows += is_row and len(addresses) > 1
+        found += addresses
+    return text if rows and len(lines) > 1 else "\n".join(found)
+
+
+def _past(line: str, place: int) -> int:
+    """Return where the commas, semicolons and blanks from a place on end."""
+    between = _BETWEEN.match(line, place)
+    assert between is not None, "it may be empty"
+    return between.end()

@@ -1,8 +1,11 @@
-"""Writing a list of recipients as CSV, so that it is read back as the same recipients."""
+"""Writing recipients as CSV that is read back as the same, and rows as a workbook."""
 
 import csv
-from collections.abc import Sequence
-from io import StringIO
+from collections.abc import Iterable, Sequence
+from io import BytesIO, StringIO
+from typing import Any
+
+import xlsxwriter
 
 from app.recipient_files.cells import for_spreadsheet, marked_as_text
 from app.recipient_files.columns import UNPAID_BATCH, Item
@@ -32,3 +35,43 @@ def _csv(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
     writer.writerow(heading)
     writer.writerows(rows)
     return text.getvalue().encode()
+
+
+# Excel's last row is 1,048,576; the rest goes on in further sheets.
+_SHEET_ROWS_MAX = 1_000_000
+# Excel keeps 15 digits of a number. A longer one, such as an id, is written as a text.
+_EXACT_MAX = 10**15
+_CELL_LENGTH_MAX = 32_767
+_WIDTHS = {"email": 34, "reason": 60, "label": 24, "reference": 24}
+_OPTIONS = {
+    "constant_memory": True,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+    "strings_to_formulas": False,
+}
+
+
+def workbook_of(heading: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> bytes:
+    """Return a workbook of all rows, below the heading."""
+    file = BytesIO()
+    with xlsxwriter.Workbook(file, _OPTIONS) as book:
+        digits, sheet = book.add_format({"num_format": "0"}), _new_sheet(book, heading)
+        for number, row in enumerate(rows):
+            if number and number % _SHEET_ROWS_MAX == 0:
+                sheet = _new_sheet(book, heading)
+            place = number % _SHEET_ROWS_MAX + 1
+            for column, cell in enumerate(row):
+                if isinstance(cell, int) and abs(cell) < _EXACT_MAX:
+                    sheet.write_number(place, column, cell, digits)
+                elif cell not in (None, ""):
+                    sheet.write_string(place, column, str(cell)[:_CELL_LENGTH_MAX])
+    return file.getvalue()
+
+
+def _new_sheet(book: xlsxwriter.Workbook, heading: Sequence[str]) -> Any:
+    sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+    for column, title in enumerate(heading):
+        sheet.set_column(column, column, _WIDTHS.get(title, 14))
+        sheet.write_string(0, column, title[:_CELL_LENGTH_MAX], bold)
+    sheet.freeze_panes(1, 0)
+    return sheet

@@ -1,4 +1,4 @@
-"""The lists of an organization as a page shows them: who uploaded each, and what became of it."""
+"""The lists of an organization as a page shows them: who uploaded each, what became of it, and what was typed."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.scope import Scope
 from app.values.payloads import NOT_FINAL
 
 
@@ -27,23 +28,19 @@ class ListedUpload(NamedTuple):
     debited_points: int
 
 
-def unsent(connection: Connection, organization_id: int, *, sandbox: bool) -> list[ListedUpload]:
+def unsent(connection: Connection, scope: Scope) -> list[ListedUpload]:
     """Return the lists that are not sent, newest first; there are few (`uploads.UNSENT_MAX`)."""
-    return _listed(connection, _UNSENT, {"organization_id": organization_id, "sandbox": sandbox})
+    return _listed(connection, _UNSENT, scope)
 
 
-def sent(
-    connection: Connection, organization_id: int, *, sandbox: bool, before: int | None, at_most: int
-) -> list[ListedUpload]:
+def sent(connection: Connection, scope: Scope, *, before: int | None, at_most: int) -> list[ListedUpload]:
     """Return up to `at_most` sent lists, newest first, with ids below `before` if that is given."""
-    scope = {"organization_id": organization_id, "sandbox": sandbox}
-    return _listed(connection, _SENT, scope | {"before": before, "at_most": at_most})
+    return _listed(connection, _SENT, scope, before=before, at_most=at_most)
 
 
-def of_batch(connection: Connection, batch_id: int, organization_id: int, *, sandbox: bool) -> ListedUpload | None:
+def of_batch(connection: Connection, batch_id: int, scope: Scope) -> ListedUpload | None:
     """Return the list that a batch was sent from; None for a batch of the API."""
-    scope = {"organization_id": organization_id, "sandbox": sandbox}
-    return next(iter(_listed(connection, _OF_BATCH, scope | {"batch_ids": [batch_id]})), None)
+    return next(iter(_listed(connection, _OF_BATCH, scope, batch_ids=[batch_id])), None)
 
 
 class Part(NamedTuple):
@@ -76,9 +73,9 @@ class Sender(NamedTuple):
     points: int
 
 
-def senders_since(connection: Connection, organization_id: int, *, sandbox: bool, since: datetime) -> list[Sender]:
+def senders_since(connection: Connection, scope: Scope, *, since: datetime) -> list[Sender]:
     """Return who had points issued since a moment, whoever had most first; only the newest lists are looked at."""
-    parameters = {"organization_id": organization_id, "sandbox": sandbox, "since": since, "lists_max": _LISTS_MAX}
+    parameters = {**scope._asdict(), "since": since, "lists_max": _LISTS_MAX}
     return [Sender._make(row) for row in connection.execute(_SENDERS_SINCE, parameters)]
 
 
@@ -95,8 +92,8 @@ _SENDERS_SINCE = text("""
 """)
 
 
-def _listed(connection: Connection, statement: Any, parameters: dict[str, Any]) -> list[ListedUpload]:
-    return [ListedUpload(*row) for row in connection.execute(statement, parameters)]
+def _listed(connection: Connection, statement: Any, scope: Scope, **more: Any) -> list[ListedUpload]:
+    return [ListedUpload(*row) for row in connection.execute(statement, scope._asdict() | more)]
 
 
 # Each batch is looked up by itself.
@@ -122,3 +119,31 @@ _SENT = text(
     )
 )
 _OF_BATCH = text(_LISTED.format(which="batch_ids @> CAST(:batch_ids AS bigint[])"))
+
+
+# Of the newest lists, as many different values as a person takes in at a glance.
+_LATELY_MAX = 200
+_OFFERED_MAX = 10
+
+
+class LatelyUsed(NamedTuple):
+    """Each value once, the last used first."""
+
+    amounts: Sequence[int]
+    labels: Sequence[str]
+
+
+def lately_used(connection: Connection, scope: Scope) -> LatelyUsed:
+    rows: Any = connection.execute(_LATELY, {**scope._asdict(), "lists_max": _LATELY_MAX}).all()
+    return LatelyUsed(_different(row.amount for row in rows), _different(row.label for row in rows))
+
+
+def _different(values: Any) -> list[Any]:
+    return list(dict.fromkeys(value for value in values if value is not None))[:_OFFERED_MAX]
+
+
+_LATELY = text("""
+    SELECT amount, label FROM uploads
+    WHERE organization_id = :organization_id AND sandbox = :sandbox AND sent_at IS NOT NULL
+    ORDER BY id DESC LIMIT :lists_max
+""")

@@ -50,10 +50,9 @@ _ADD = text("""
 
 def drop(connection: Connection, upload_ids: Sequence[int]) -> None:
     """Delete all parts of these lists."""
-    connection.execute(_DROP, {"upload_ids": list(upload_ids)})
-
-
-_DROP = text("DELETE FROM upload_parts WHERE upload_id = ANY(:upload_ids)")
+    connection.execute(
+        text("DELETE FROM upload_parts WHERE upload_id = ANY(:upload_ids)"), {"upload_ids": list(upload_ids)}
+    )
 
 
 class Payable(NamedTuple):
@@ -116,10 +115,3 @@ _FIND = text("""
     SELECT lines, emails, amounts, item_references, labels FROM upload_parts
     WHERE (upload_id, number) = (:upload_id, :number)
 """)
-
-
-def get(connection: Connection, upload_id: int, number: int) -> StoredPart:
-    """Return one part of a list that is not sent yet."""
-    part = find(connection, upload_id, number)
-    assert part is not None, "the lines of an unsent list are kept"
-    return part

@@ -1,13 +1,20 @@
-"""Whether a list was sent before, from the console or by `points send`, and who of it was sent the same lately."""
+"""A list that was sent: whether it, or a recipient of it, was sent the same before; and the same list once more."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches import read as batches
 from app.batches import sent_lately
+from app.batches.read import ISSUED, BatchRow
 from app.batches.sent_lately import SentLately
-from app.uploads.uploads import UploadRow
+from app.errors import Refused
+from app.recipient_files.columns import Item
+from app.recipient_files.writing import written, written_unpaid
+from app.uploads import parts as upload_parts
+from app.uploads.uploads import Asked, UploadRow
 from app.values.ids import POSITIONS
 
 
@@ -39,7 +46,7 @@ class SentBefore(NamedTuple):
 
 def sent_before(connection: Connection, upload: UploadRow) -> SentBefore:
     """Return what is known of earlier sends of this organization, in this mode, to the recipients of a checked list."""
-    scope = {"organization_id": upload.organization_id, "sandbox": upload.sandbox}
+    scope = upload.scope._asdict()
     key = f"points-send-{(upload.findings or {}).get('campaign')}-1"
     row: Any = connection.execute(_LIST, {"id": upload.id, "digest": upload.digest, "key": key, **scope}).first()
     terms = {"upload_id": upload.id, "amount": upload.amount, "label": upload.label, "but_key": None}
@@ -69,3 +76,52 @@ _RECIPIENTS = f"""
          WITH ORDINALITY AS r (key, amount, label, reference, place)
     WHERE p.upload_id = :upload_id
 """
+
+
+class NewList(NamedTuple):
+    """A list as a member would upload it, with what the member would say about it."""
+
+    content: bytes
+    name: str
+    asked: Asked
+
+
+def copy_of(connection: Connection, upload: UploadRow) -> NewList:
+    """Return the recipients of a sent list as a new one, with their amounts, references and labels.
+
+    Raises:
+        Refused: its lines are no longer kept.
+    """
+    count = len(upload.batch_ids or ())
+    parts = [upload_parts.find(connection, upload.id, number) for number in range(1, count + 1)]
+    items = [item for part in parts if part is not None for item in part.items]
+    if not items:
+        raise Refused("The lines of this list are no longer kept: upload the list again.")
+    return NewList(written(items), upload.name, Asked(amount=upload.amount, label=upload.label))
+
+
+def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str) -> NewList:
+    """Return the recipients that the balance did not pay, of one or several batches, as a new list.
+
+    Raises:
+        Refused: there are none.
+    """
+    items, batch_ids = [], []
+    for batch in batch_rows:
+        if batch.status != ISSUED or batch.debited_count == batch.recipient_count:
+            continue
+        assert batch.debited_count is not None, "it is issued"
+        # The balance pays the first ones, so the rest is one range.
+        for row in batches.transactions_between(
+            connection,
+            batch.id,
+            batch.debited_count,
+            organization_id=batch.organization_id,
+            at_most=batch.recipient_count - batch.debited_count,
+        ):
+            amount = batch.amount if row.amount is None else row.amount
+            items.append(Item(row.email, amount, row.reference, row.label or batch.label))
+            batch_ids.append(batch.id)
+    if not items:
+        raise Refused("Everybody was paid, or nothing is issued yet.")
+    return NewList(written_unpaid(items, batch_ids), f"unpaid of {name}", Asked())

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, text
 
 from app.errors import NotFound
 from app.recipient_files.checking import Checked
+from app.scope import Scope
 from app.uploads import parts as upload_parts
 
 # The open questions that a member must answer before a list can be checked.
@@ -26,10 +27,10 @@ BAD_LINES_SHOWN = 100
 class Asked(NamedTuple):
     """What a member says about a list: the name of a workbook's sheet, the column (from 0), the points, the label."""
 
-    sheet: str | None
-    column: int | None
-    amount: int | None
-    label: str | None
+    sheet: str | None = None
+    column: int | None = None
+    amount: int | None = None
+    label: str | None = None
 
 
 class Terms(NamedTuple):
@@ -63,30 +64,26 @@ class UploadRow(NamedTuple):
     sent_at: datetime | None
     batch_ids: Sequence[int] | None
 
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.organization_id, self.sandbox)
+
 
 _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
 
 
 def add(
     connection: Connection,
+    scope: Scope,
     *,
-    organization_id: int,
     member_id: int,
-    sandbox: bool,
     name: str,
     content: bytes,
     token: str,
 ) -> int | None:
     """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction."""
-    scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
-    connection.execute(_MAKE_ROOM, scope)
-    parameters = scope | {
-        "member_id": member_id,
-        "sandbox": sandbox,
-        "token": token,
-        "name": name,
-        "content": content,
-    }
+    connection.execute(_MAKE_ROOM, {"organization_id": scope.organization_id, "at_most": UNSENT_MAX - 1})
+    parameters = {**scope._asdict(), "member_id": member_id, "token": token, "name": name, "content": content}
     upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
     return upload_id
 
@@ -111,17 +108,14 @@ def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked |
         shown: what the page of the check shows besides the bad lines.
     """
     upload_parts.drop(connection, [upload_id])
-    is_checked = isinstance(found, Checked)
-    bad = [line._asdict() for line in found.bad] if isinstance(found, Checked) else []
-    rows = found.bad_rows if isinstance(found, Checked) else []
+    lines, rows = (found.bad, found.bad_rows) if isinstance(found, Checked) else ((), ())
+    bad = [line._asdict() for line in lines]
     whole = [line | {"cells": row.cells, "fits": row.fault is None} for line, row in zip(bad, rows, strict=True)]
     parameters = {
         "id": upload_id,
         **asked._asdict(),
-        "question": None if is_checked else found,
-        "recipients": found.recipients if isinstance(found, Checked) else None,
-        "points": found.points if isinstance(found, Checked) else None,
-        "digest": found.digest if isinstance(found, Checked) else None,
+        "question": None if isinstance(found, Checked) else found,
+        **{name: getattr(found, name, None) for name in ("recipients", "points", "digest")},
         "findings": _json(shown | {"bad": len(bad), "bad_lines": bad[:BAD_LINES_SHOWN]}),
         "bad_lines": _json(whole),
     }
@@ -145,13 +139,13 @@ _JUDGE = text("""
 
 def settle(connection: Connection, upload_id: int, terms: Terms) -> None:
     """Keep how a locked, unsent list is to be issued."""
-    connection.execute(_SETTLE, {"id": upload_id, **terms._asdict()})
+    connection.execute(
+        text("UPDATE uploads SET send_at = :send_at, atomic = :atomic WHERE id = :id"),
+        {"id": upload_id, **terms._asdict()},
+    )
 
 
-_SETTLE = text("UPDATE uploads SET send_at = :send_at, atomic = :atomic WHERE id = :id")
-
-
-def get(connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False) -> UploadRow:
+def get(connection: Connection, token: str, scope: Scope, *, lock: bool = False) -> UploadRow:
     """Return one list of an organization and mode.
 
     With `lock`, other transactions that would change or send it wait until this one ends.
@@ -159,8 +153,7 @@ def get(connection: Connection, token: str, *, organization_id: int, sandbox: bo
     Raises:
         NotFound: they have no such list, or it was deleted.
     """
-    parameters = {"token": token, "organization_id": organization_id, "sandbox": sandbox}
-    row = connection.execute(_LOCK if lock else _GET, parameters).one_or_none()
+    row = connection.execute(_LOCK if lock else _GET, {"token": token, **scope._asdict()}).one_or_none()
     if row is None:
         raise NotFound("list", token)
     return UploadRow._make(row)
@@ -176,18 +169,16 @@ _LOCK = text(f"{_GET_SQL} FOR UPDATE")
 
 def content_of(connection: Connection, upload_id: int) -> bytes:
     """Return a list as it was uploaded. Call it for unsent lists only."""
-    return bytes(connection.execute(_CONTENT, {"id": upload_id}).scalar_one())
-
-
-_CONTENT = text("SELECT content FROM uploads WHERE id = :id AND content IS NOT NULL")
+    return bytes(
+        connection.execute(
+            text("SELECT content FROM uploads WHERE id = :id AND content IS NOT NULL"), {"id": upload_id}
+        ).scalar_one()
+    )
 
 
 def bad_lines_of(connection: Connection, upload_id: int) -> list[dict[str, Any]]:
     """Return all bad lines of a list, each with `line`, `email` and `reason`, its `cells`, and whether it `fits`."""
-    return connection.execute(_BAD_LINES, {"id": upload_id}).scalar() or []
-
-
-_BAD_LINES = text("SELECT bad_lines FROM uploads WHERE id = :id")
+    return connection.execute(text("SELECT bad_lines FROM uploads WHERE id = :id"), {"id": upload_id}).scalar() or []
 
 
 def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
@@ -205,8 +196,8 @@ def forget(connection: Connection, *, at_most: int) -> int:
     parameters = {"unsent_days": UNSENT_KEPT_DAYS, "sent_days": SENT_KEPT_DAYS, "at_most": at_most}
     old = list(connection.execute(_OLD, parameters).scalars())
     upload_parts.drop(connection, old)
-    connection.execute(_DROP_UNSENT, {"ids": old})
-    connection.execute(_STRIP_SENT, {"ids": old})
+    connection.execute(text("DELETE FROM uploads WHERE id = ANY(:ids) AND sent_at IS NULL"), {"ids": old})
+    connection.execute(text("UPDATE uploads SET findings = NULL, bad_lines = NULL WHERE id = ANY(:ids)"), {"ids": old})
     return len(old)
 
 
@@ -217,5 +208,3 @@ _OLD = text("""
       AND (sent_at IS NULL OR created_at < (SELECT clock_timestamp() - make_interval(days => :sent_days)))
     ORDER BY created_at LIMIT :at_most FOR UPDATE SKIP LOCKED
 """)
-_DROP_UNSENT = text("DELETE FROM uploads WHERE id = ANY(:ids) AND sent_at IS NULL")
-_STRIP_SENT = text("UPDATE uploads SET findings = NULL, bad_lines = NULL WHERE id = ANY(:ids)")

@@ -21,7 +21,7 @@ from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
-from app.recipient_files.workbook_writer import workbook_of
+from app.recipient_files.writing import workbook_of
 from app.users import UserErased
 from app.values.addresses import parse
 from app.values.ids import POSITIONS

@@ -21,7 +21,7 @@ from app.pages import batch_pages, lists, transaction_pages
 from app.pages.filters import BY_API, CursorPosition, Filters
 from app.postgres.connections import engine
 from app.postgres.database import transaction
-from app.recipient_files import marked_as_text, marked_as_text_in_sql, unmarked
+from app.recipient_files.cells import marked_as_text, marked_as_text_in_sql, unmarked
 from app.values.timestamps import timestamp
 from tests.integration import books
 from tests.integration.visitors import make_member

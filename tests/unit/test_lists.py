@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from app.errors import InvalidAddress, Refused
-from app.recipient_files import ListFile, address_in, opened
+from app.recipient_files.cells import address_in
+from app.recipient_files.list_file import ListFile
+from app.recipient_files.text import opened
 
 ANN, BOB, CY, DAN = "ann@example.com", "bob@example.com", "cy@example.com", "dan@example.com"
 

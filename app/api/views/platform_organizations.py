@@ -12,7 +12,7 @@ from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.send_headers import idempotency_key
 from app.ledger.refill import open_organization, refill_once
 from app.members import links
-from app.members.request import read_new_member
+from app.members.links import read_new_member
 from app.organizations import refills, whole
 from app.pages import lists
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE

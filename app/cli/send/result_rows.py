@@ -6,7 +6,7 @@ from functools import cache
 from heapq import merge
 from typing import Any
 
-from app.recipient_files import for_spreadsheet, marked_as_text, unmarked
+from app.recipient_files.cells import for_spreadsheet, marked_as_text, unmarked
 from app.recipient_files.columns import CONTROL, Item
 from app.recipient_files.recipients import BadLine
 from app.values.timestamps import timestamp

@@ -23,9 +23,10 @@ from app.cli.service import FaultyBody, NoAnswer, Service, in_order
 from app.cli.tables import progress_bar
 from app.errors import PointsError, Refused
 from app.local.interrupts import interrupts_delayed
-from app.recipient_files import ColumnUnclear, ListText
 from app.recipient_files.checking import AmountsMissing, Reading
+from app.recipient_files.list_file import ColumnUnclear
 from app.recipient_files.recipients import Part
+from app.recipient_files.text import ListText
 from points_client import Sent, Verified
 
 _CONCURRENT_CALLS = 2

@@ -1,14 +1,12 @@
 """*Your account*: the password, the time zone and the sessions of the signed-in member."""
 
-from flask import flash, g, redirect, render_template, session, url_for
-from werkzeug.wrappers import Response
+from flask import g, render_template, session
 
-from app.console.blueprints import current_member, current_zone, needs, pages
+from app.console.blueprints import Page, current_member, current_zone, pages, to_page
+from app.console.caller import change
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
-from app.console.one_effect import change
-from app.console.place import place
 from app.console.slow_work import password_work
-from app.console.views.link import chosen_password
+from app.console.views.sign_in import chosen_password, place, right_attempt
 from app.members import links, members, sessions
 from app.members.members import VIEWER
 from app.postgres.database import transaction
@@ -21,9 +19,8 @@ def account() -> str:
     return _page(ChangePasswordForm(formdata=None))
 
 
-@pages.post("/account/password")
-@needs(VIEWER)
-def change_password() -> Response | tuple[str, int]:
+@pages.post("/account/password", role=VIEWER)
+def change_password() -> Page:
     form = ChangePasswordForm()
     password = chosen_password(form, current_member())
     if password is None:
@@ -33,43 +30,33 @@ def change_password() -> Response | tuple[str, int]:
         say_beside(form.current, "This is not your password, or the account is locked: ten wrong passwords lock it.")
         return _page(form), 400
     session["token"] = token
-    flash("The password is changed, and every other session has ended.")
-    return redirect(url_for("console.account"), 303)
+    return to_page("account", "The password is changed, and every other session has ended.")
 
 
-@pages.post("/account/zone")
-@needs(VIEWER)
-def choose_zone() -> Response | tuple[str, int]:
+@pages.post("/account/zone", role=VIEWER)
+def choose_zone() -> Page:
     """Keep the zone in which the member reads and writes times."""
     form = ZoneForm()
     if not form.validate():
         return _page(ChangePasswordForm(formdata=None), form), 400
     with transaction() as connection:
         members.choose_zone(connection, members.lock(connection, current_member().id), form.zone.data)
-    flash(f"Times are those of {form.zone.data} from now on.")
-    return redirect(url_for("console.account"), 303)
+    return to_page("account", f"Times are those of {form.zone.data} from now on.")
 
 
-@pages.post("/account/sessions/<int:session_id>/end")
-@needs(VIEWER)
-def end_session(session_id: int) -> Response:
+@pages.post("/account/sessions/<int:session_id>/end", role=VIEWER)
+def end_session(session_id: int) -> Page:
     with transaction() as connection:
         sessions.end(connection, session_id, member_id=current_member().id)
-    flash("The session has ended.")
-    return redirect(url_for("console.account"), 303)
+    return to_page("account", "The session has ended.")
 
 
 def _changed(current: str, password: str) -> str | None:
     """Change the password and return the token of a new session; None if the current password is wrong."""
-    with transaction() as connection:
-        found = sessions.count_try(connection, parse(current_member().email).key)
-    with password_work.turn():
-        right = passwords.is_right(current, None if found is None else found.password_hash)
-        password_hash = passwords.hash_password(password) if right else ""
-    if not right:
-        with transaction() as connection:
-            sessions.note_wrong_password(connection, found, place())
+    if right_attempt(parse(current_member().email).key, current) is None:
         return None
+    with password_work.turn():
+        password_hash = passwords.hash_password(password)
     with change() as connection:
         member = members.lock(connection, current_member().id)
         links.choose_password(connection, member, password_hash)

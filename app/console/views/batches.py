@@ -1,37 +1,38 @@
-"""*Batches*: the list, one batch with its transactions, and its outcome as a file."""
+"""*Batches*: the list, one with its transactions; and what is done before the issue: answer, cancel, move."""
 
 from functools import partial
-from typing import Any
 
-from flask import Response, render_template, request
+from flask import Response, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
+from app.actions import log as actions
 from app.api_keys import Caller
-from app.batches import payloads, schedule
+from app.batches import approval, payloads, schedule
 from app.batches import read as batches
 from app.batches.approval import ANSWERED_WITHIN
-from app.batches.read import AWAITING_APPROVAL, ISSUED, SCHEDULED, BatchRow
+from app.batches.errors import NotKnown, OwnBatch
+from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
-from app.console import files, outcomes
-from app.console.authors import authors_of
-from app.console.blueprints import pages
-from app.console.caller import calling_member
-from app.console.found_files import found_file
-from app.console.list_queries import asked_of, is_searched
-from app.console.search_forms import BatchSearch
-from app.console.slow_work import searches
-from app.errors import NotFound
+from app.console.blueprints import Page, current_member, current_zone, pages, to_page
+from app.console.caller import act, authors_of, calling_member
+from app.console.forms import RejectForm, amount_of, say_beside
+from app.console.searching import BatchSearch, found_file, listed
+from app.console.send_forms import MomentForm
+from app.console.sending import late_sentence
+from app.errors import BatchConflict, InvalidRequest, LimitReached, MayNotIssue
 from app.members import members
+from app.members.members import APPROVER, SENDER
+from app.messaging.drains import Job, drains
+from app.metrics.record import current_record
 from app.pages import batch_pages
-from app.pages.filters import Page
-from app.pages.queries import next_cursor
 from app.postgres.database import transaction
-from app.postgres.standby import long_read
 from app.reversals import read as reversals
-from app.uploads import listed
+from app.uploads import listed as listed_uploads
+from app.values.zones import ZONE_OF_ALL, moment_in
 
 TRANSACTIONS_SHOWN = 100
 _REVERSALS_SHOWN = 50
+_RECIPIENTS_SHOWN = 10
 
 
 @pages.get("/batches")
@@ -39,27 +40,9 @@ def list_batches() -> str:
     with transaction() as connection:
         who = calling_member(connection)
         senders = members.find_all(connection, who.organization.id)
-    form = BatchSearch(request.args, senders)
-    asked = asked_of("batches", who, form)
-    page: Page[BatchRow] = Page([], None)
-    totals: batch_pages.Totals | None = None
-    if not form.errors:
-        found = partial(batch_pages.page, filters=asked.filters, start=asked.start, limit=asked.limit, is_far=True)
-        with searches.turn():
-            page = long_read(found)
-        # Of one address the points are not those of its batches.
-        if is_searched(request.args) and asked.start is None and asked.filters.email_key is None:
-            sums = partial(batch_pages.totals, filters=asked.filters, first=page, limit=asked.limit)
-            with searches.turn():
-                totals = long_read(sums)
-    return render_template(
-        "console/batches.html",
-        batches=page.rows,
-        form=form,
-        next_cursor=next_cursor("batches", asked, page),
-        totals=totals,
-        asked=request.args,
-    )
+    form, page_of = BatchSearch(request.args, senders), partial(batch_pages.page, is_far=True)
+    rows, names = listed("batches", who, form, page_of, batch_pages.totals)
+    return render_template("console/batches.html", batches=rows, **names)
 
 
 @pages.get("/batches.csv")
@@ -69,7 +52,7 @@ def batches_file() -> Response:
 
 @pages.get("/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> str:
-    first = _first_place()
+    first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The place of the first one shown, from 0.
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
@@ -82,11 +65,10 @@ def show_batch(batch_id: int) -> str:
             if batch.status in (AWAITING_APPROVAL, SCHEDULED)
             else None
         )
-        scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
-        reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
+        reversed_by = reversals.of_batch(connection, batch.id, **who.scope._asdict(), at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
-        sent_from = listed.of_batch(connection, batch.id, **scope)
-        part = listed.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
+        sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)
+        part = listed_uploads.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
     return render_template(
         "console/batch.html",
         batch=batch,
@@ -104,27 +86,140 @@ def show_batch(batch_id: int) -> str:
     )
 
 
-@pages.get("/batches/<int:batch_id>/outcome.csv", defaults={"kind": files.CSV})
-@pages.get("/batches/<int:batch_id>/outcome.xlsx", defaults={"kind": files.XLSX})
-def batch_file(batch_id: int, kind: str) -> Response:
-    with transaction() as connection:
-        batch = get_batch(connection, calling_member(connection), batch_id)
-    if batch.status != ISSUED:
-        raise NotFound("outcome yet of batch", batch_id)
-    return outcomes.of_batch(batch, kind)
-
-
 def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
     """Return a batch of the member's organization, in the mode of the page.
 
     Raises:
         NotFound: there is no such batch.
     """
-    return batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    return batches.get(connection, batch_id, **who.scope._asdict())
 
 
-def _first_place() -> int:
-    """Return the place of the first transaction to show, from 0."""
-    text = request.args.get("from", "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 1
-    return max(number, 1) - 1
+# What another answer, a change of the organization, or a lock may have made impossible meanwhile.
+_REFUSALS = (OwnBatch, BatchConflict, MayNotIssue, LimitReached, NotKnown)
+
+
+@pages.get("/batches/<int:batch_id>/approval", role=APPROVER)
+def ask_to_answer(batch_id: int) -> Page:
+    return _asking_to_answer(batch_id, RejectForm(formdata=None))
+
+
+@pages.post("/batches/<int:batch_id>/approve", role=APPROVER)
+def approve(batch_id: int) -> Page:
+    """Approve the batch, or say why that is not possible. Again, it changes nothing."""
+    try:
+        approved = act(actions.APPROVED, batch_id, partial(approval.approve, batch_id=batch_id))
+    except _REFUSALS as error:
+        return to_page("show_batch", error.sentence, "bad", batch_id=batch_id)
+    if approved is not None and approved.status == QUEUED:
+        organization_id = current_member().organization_id
+        drains.ask(Job(organization_id, batch_id, approved.recipient_count, current_record().trace_id))
+    return to_page("show_batch", f"Batch {batch_id} is approved.", batch_id=batch_id)
+
+
+@pages.post("/batches/<int:batch_id>/reject", role=APPROVER)
+def reject(batch_id: int) -> Page:
+    """Reject the batch, or say why that is not possible. Again, it changes nothing."""
+    form = RejectForm()
+    if not form.validate():
+        page = _asking_to_answer(batch_id, form)
+        return (page, 400) if isinstance(page, str) else page
+    reason = form.reason.data
+    try:
+        act(actions.REJECTED, batch_id, partial(approval.reject, batch_id=batch_id, reason=reason), detail=reason)
+    except _REFUSALS as error:
+        return to_page("show_batch", error.sentence, "bad", batch_id=batch_id)
+    return to_page("show_batch", f"Batch {batch_id} is rejected: nobody was debited.", batch_id=batch_id)
+
+
+def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
+    with transaction() as connection:
+        who = calling_member(connection)
+        batch = get_batch(connection, who, batch_id)
+        if batch.status != AWAITING_APPROVAL:
+            return redirect(url_for("console.show_batch", batch_id=batch_id))
+        its_organization = {"organization_id": batch.organization_id}
+        return render_template(
+            "console/approval.html",
+            batch=batch,
+            is_own=batch.member_id == current_member().id,
+            points=schedule.points_of(connection, batch.id, **its_organization),
+            organization=who.organization,
+            authors=authors_of(connection, [batch]),
+            recipients=approval.first_recipients(connection, batch.id, **its_organization, at_most=_RECIPIENTS_SHOWN),
+            sent_from=listed_uploads.of_batch(connection, batch.id, who.scope),
+            form=form,
+        )
+
+
+@pages.get("/batches/<int:batch_id>/cancel", role=SENDER)
+def ask_to_cancel(batch_id: int) -> Page:
+    batch, points = _with_points(batch_id)
+    if batch.is_final:
+        return redirect(url_for("console.show_batch", batch_id=batch_id))
+    return render_template("console/cancel.html", batch=batch, points=points)
+
+
+@pages.post("/batches/<int:batch_id>/cancel", role=SENDER)
+def cancel(batch_id: int) -> Page:
+    """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
+
+    def rule(connection: Connection, who: Caller) -> bool:
+        was_cancelled = get_batch(connection, who, batch_id).status == CANCELLED
+        schedule.cancel(connection, batch_id, **who.scope._asdict())
+        return not was_cancelled
+
+    try:
+        act(actions.CANCELLED, batch_id, rule)
+        says = f"Batch {batch_id} is cancelled: nobody was debited."
+    except BatchConflict:
+        says = f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back."
+    except NotKnown as error:
+        return to_page("ask_to_cancel", error.sentence, batch_id=batch_id)
+    return to_page("show_batch", says, batch_id=batch_id)
+
+
+@pages.get("/batches/<int:batch_id>/move", role=SENDER)
+def ask_to_move(batch_id: int) -> Page:
+    return _asking_to_move(batch_id, None)
+
+
+@pages.post("/batches/<int:batch_id>/move", role=SENDER)
+def move(batch_id: int) -> Page:
+    """Move the batch, or say that it is no longer scheduled. The same form sent again changes nothing."""
+    form = MomentForm()
+    send_at = form.moment() if form.validate() else None
+    if send_at is None:
+        return _asking_to_move(batch_id, form)
+
+    def rule(connection: Connection, who: Caller) -> bool:
+        return schedule.reschedule(connection, batch_id, send_at, **who.scope._asdict())
+
+    try:
+        act(actions.MOVED, batch_id, rule, detail=f"to {moment_in(ZONE_OF_ALL, send_at)}")
+    except InvalidRequest as error:
+        say_beside(form.day, late_sentence(error.faults["send_at"][0]))
+        return _asking_to_move(batch_id, form)
+    except BatchConflict:
+        says = f"Batch {batch_id} is no longer scheduled, so its time stays as it is."
+        return to_page("show_batch", says, "bad", batch_id=batch_id)
+    except NotKnown as error:
+        return to_page("ask_to_move", error.sentence, "bad", batch_id=batch_id)
+    moment = moment_in(current_zone(), send_at)
+    return to_page("show_batch", f"Batch {batch_id} is scheduled for {moment}.", batch_id=batch_id)
+
+
+def _asking_to_move(batch_id: int, form: MomentForm | None) -> Page:
+    """Return the page of the form; with faults in it, as an answer to it."""
+    batch, points = _with_points(batch_id)
+    if batch.status != SCHEDULED:
+        return redirect(url_for("console.show_batch", batch_id=batch_id))
+    page = render_template("console/move.html", batch=batch, points=points, form=form or MomentForm.at(batch.send_at))
+    return page if form is None else (page, 400)
+
+
+def _with_points(batch_id: int) -> tuple[BatchRow, int]:
+    """Return a batch, and the points of all its recipients."""
+    with transaction() as connection:
+        batch = get_batch(connection, calling_member(connection), batch_id)
+        return batch, schedule.points_of(connection, batch.id, organization_id=batch.organization_id)

@@ -1,13 +1,12 @@
 """*Members*: add them with a link, change roles, make new links, end sessions, remove members."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import render_template, request
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, needs, pages
+from app.console.blueprints import Page, current_member, pages, to_page
+from app.console.caller import change
 from app.console.cookie import is_https
 from app.console.forms import MemberForm, RoleForm, say_beside
-from app.console.one_effect import change
 from app.errors import Refused
 from app.members import links
 from app.members import members as rows
@@ -17,15 +16,13 @@ from app.postgres.database import transaction
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
 
 
-@pages.get("/members")
-@needs(ADMIN)
+@pages.get("/members", role=ADMIN)
 def members() -> str:
     return _page(MemberForm(formdata=None))
 
 
-@pages.post("/members")
-@needs(ADMIN)
-def add_member() -> str | tuple[str, int]:
+@pages.post("/members", role=ADMIN)
+def add_member() -> Page:
     form, who = MemberForm(), current_member()
     if not form.validate():
         return _page(form), 400
@@ -40,14 +37,12 @@ def add_member() -> str | tuple[str, int]:
     return _link_page(made, token)
 
 
-@pages.get("/members/<int:member_id>")
-@needs(ADMIN)
+@pages.get("/members/<int:member_id>", role=ADMIN)
 def member(member_id: int) -> str:
     return _member_page(member_id)
 
 
-@pages.post("/members/<int:member_id>/link")
-@needs(ADMIN)
+@pages.post("/members/<int:member_id>/link", role=ADMIN)
 def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
     with change(shown_once=_LINK_LOST) as connection:
@@ -56,9 +51,8 @@ def make_link(member_id: int) -> str:
     return _link_page(found, token)
 
 
-@pages.post("/members/<int:member_id>/role")
-@needs(ADMIN)
-def change_role(member_id: int) -> Response | tuple[str, int]:
+@pages.post("/members/<int:member_id>/role", role=ADMIN)
+def change_role(member_id: int) -> Page:
     form = RoleForm()
     if not form.validate():
         return _member_page(member_id, form), 400
@@ -69,37 +63,32 @@ def change_role(member_id: int) -> Response | tuple[str, int]:
     except Refused as error:
         say_beside(form.role, error.sentence)
         return _member_page(member_id, form), 409
-    return _said(f"The role of {found.name} is now {form.role.data}.")
+    return to_page("members", f"The role of {found.name} is now {form.role.data}.")
 
 
-@pages.post("/members/<int:member_id>/end-sessions")
-@needs(ADMIN)
-def end_sessions(member_id: int) -> Response:
+@pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
+def end_sessions(member_id: int) -> Page:
     with change() as connection:
         found = _own(connection, member_id)
         ended = rows.end_sessions(connection, found, by=current_member().id)
-    return _said(f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in.")
+    return to_page(
+        "members", f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in."
+    )
 
 
-@pages.post("/members/<int:member_id>/remove")
-@needs(ADMIN)
-def remove_member(member_id: int) -> Response:
+@pages.post("/members/<int:member_id>/remove", role=ADMIN)
+def remove_member(member_id: int) -> Page:
     try:
         with change() as connection:
             found = _own(connection, member_id)
             rows.remove(connection, found, by=current_member().id)
     except Refused as error:
-        return _said(error.sentence, "bad")
-    return _said(f"{found.name} is no longer a member.")
+        return to_page("members", error.sentence, "bad")
+    return to_page("members", f"{found.name} is no longer a member.")
 
 
 def _own(connection: Connection, member_id: int) -> Member:
     return rows.lock(connection, member_id, organization_id=current_member().organization_id)
-
-
-def _said(sentence: str, mood: str = "good") -> Response:
-    flash(sentence, mood)
-    return redirect(url_for("console.members"), 303)
 
 
 def _page(form: MemberForm) -> str:

@@ -10,13 +10,14 @@ from sqlalchemy import Connection
 
 from app import organizations
 from app.batches import approval, schedule
-from app.console import chart
-from app.console.blueprints import current_member, is_sandbox, pages
+from app.console.blueprints import current_scope, pages
+from app.console.views.statement import bars
 from app.ledger import refill
 from app.members.members import names_of
 from app.pages import batch_pages
 from app.pages.filters import Filters
 from app.postgres.database import single_statement, transaction
+from app.scope import Scope
 from app.statement.read import statement_of, today_of
 from app.uploads.listed import senders_since
 
@@ -37,7 +38,7 @@ class Months(NamedTuple):
 
 @pages.get("")
 def overview() -> str:
-    organization_id, sandbox = current_member().organization_id, is_sandbox()
+    organization_id, sandbox = scope = current_scope()
     with single_statement() as connection:
         today = today_of(connection, organization_id, sandbox=sandbox)
         months_ago = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
@@ -51,9 +52,9 @@ def overview() -> str:
         lines = statement_of(connection, organization_id, sandbox=sandbox, first=first, last=today).days
         by_day = {day: line.debited for day, line in lines.items()}
         months = _months(by_day, today)
-        senders = _senders(connection, organization_id, months, sandbox=sandbox)
+        senders = _senders(connection, scope, months)
     # A page needs its own transaction, because it changes PostgreSQL's planner settings there.
-    every = Filters(organization_id=organization_id, sandbox=sandbox)
+    every = Filters(**scope._asdict())
     with transaction() as connection:
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
     shown = dict(list(by_day.items())[-_DAYS_SHOWN:])
@@ -70,7 +71,7 @@ def overview() -> str:
         held=held,
         months=months,
         issued=issued,
-        bars=chart.bars(shown),
+        bars=bars(shown),
         senders=senders,
         refills=refills,
     )
@@ -88,12 +89,10 @@ def _months(by_day: Mapping[date, int], today: date) -> Months:
     return Months(first_day, between(first_day, today), between(last_first, same_day), between(last_first, last_day))
 
 
-def _senders(
-    connection: Connection, organization_id: int, months: Months, *, sandbox: bool
-) -> list[tuple[int | None, str, int]]:
+def _senders(connection: Connection, scope: Scope, months: Months) -> list[tuple[int | None, str, int]]:
     """Return who had most points issued this month: the id and name of each member, and what the API sent (no id)."""
     since = datetime.combine(months.first_day, time(), UTC)
-    members = senders_since(connection, organization_id, sandbox=sandbox, since=since)
+    members = senders_since(connection, scope, since=since)
     names = names_of(connection, [one.member_id for one in members])
     found: list[tuple[int | None, str, int]] = [(one.member_id, names[one.member_id], one.points) for one in members]
     by_programs = months.so_far - sum(one.points for one in members)

@@ -1,44 +1,43 @@
-"""*Reversals*: the list, also as a file, and one reversal with what it took."""
+"""*Reversals*: the list, one reversal with what it took; and taking back a batch, or a part of it."""
 
-from functools import partial
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from flask import Response, render_template, request
+from sqlalchemy import Connection
+from werkzeug.exceptions import NotFound as PageNotFound
 
-from app.console.authors import authors_of
-from app.console.blueprints import pages
-from app.console.caller import calling_member
-from app.console.found_files import found_file
-from app.console.list_queries import asked_of
-from app.console.search_forms import ReversalSearch
+from app.actions import log as actions
+from app.batches import payloads
+from app.batches import read as batches
+from app.batches.read import BatchRow
+from app.console.blueprints import Page, current_member, pages, to_page
+from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
+from app.console.forms import amount_of, say_of_form, say_why
+from app.console.searching import ReversalSearch, found_file, listed
+from app.console.send_forms import TakeBackForm
+from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
+from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
+from app.members.members import SENDER
+from app.messaging.drains import Job, drains
+from app.metrics.record import current_record
 from app.pages import lists
-from app.pages.filters import Page
-from app.pages.queries import next_cursor
 from app.postgres.database import transaction
-from app.postgres.standby import long_read
+from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
-from app.reversals.read import ReversalRow
-from app.values.ids import batch_and_position
+from app.reversals.accept import AcceptedReversal
+from app.reversals.preview import Recoverable, recoverable
+from app.reversals.request import ReverseReading, ReverseRequest
+from app.settings import settings
+from app.values.ids import POSITIONS, batch_and_position
 
 
 @pages.get("/reversals")
 def list_reversals() -> str:
+    rows, names = listed("reversals", member_now(), ReversalSearch(request.args), lists.reversals)
     with transaction() as connection:
-        who = calling_member(connection)
-    form = ReversalSearch(request.args)
-    asked = asked_of("reversals", who, form)
-    page: Page[ReversalRow] = Page([], None)
-    if not form.errors:
-        page = long_read(partial(lists.reversals, filters=asked.filters, start=asked.start, limit=asked.limit))
-    with transaction() as connection:
-        authors = authors_of(connection, page.rows)
-    return render_template(
-        "console/reversals.html",
-        reversals=page.rows,
-        authors=authors,
-        form=form,
-        next_cursor=next_cursor("reversals", asked, page),
-        asked=request.args,
-    )
+        authors = authors_of(connection, rows)
+    return render_template("console/reversals.html", reversals=rows, authors=authors, **names)
 
 
 @pages.get("/reversals.csv")
@@ -49,8 +48,7 @@ def reversals_file() -> Response:
 @pages.get("/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
-        who = calling_member(connection)
-        found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        found = reversals.get(connection, reversal_id, **calling_member(connection).scope._asdict())
         is_done = found.status == reversals.DONE
         entries = reversals.entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
         authors = authors_of(connection, [found])
@@ -63,3 +61,125 @@ def show_reversal(reversal_id: int) -> str:
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
     )
+
+
+# The page has shown other figures: the choice was changed, or points were taken back meanwhile.
+_CHANGED = (
+    "The choice or the points were changed since you looked: look at the figures above, then press the button again."
+)
+_NOT_SEEN = "You have not seen these figures yet: look at them above, then press the button again."
+_USED = "This form has taken points back already. Look at the figures above before you take back more."
+
+
+class Choice(NamedTuple):
+    """What to take back of a batch: from whom (positions from 0; none: from all), and how much from each."""
+
+    positions: Sequence[int]
+    amount: int | None
+
+    def request(self, batch_id: int, reason: str) -> ReverseRequest:
+        """Return the request that a caller of the API would make.
+
+        Raises:
+            InvalidRequest: as for such a caller.
+        """
+        of = {"transactions": [batch_id * POSITIONS + one for one in self.positions]}
+        fields = (of if self.positions else {"batch": batch_id}) | {"amount": self.amount, "reason": reason}
+        return ReverseReading(fields, settings()).request()
+
+    def seen(self, batch: BatchRow, found: Recoverable) -> str:
+        """Return a text that is another one when the page would show something else."""
+        states = (found.held, found.credited, found.already_reversed, found.not_debited)
+        figures = (found.recoverable, found.held_points, *states)
+        return " ".join(map(str, (batch.id, self.amount, *figures, "of", *self.positions)))
+
+
+@pages.get("/batches/<int:batch_id>/take-back", role=SENDER)
+def ask_to_take_back(batch_id: int) -> Page:
+    return _asking(batch_id, TakeBackForm(formdata=None))
+
+
+@pages.post("/batches/<int:batch_id>/take-back", role=SENDER)
+def take_back(batch_id: int) -> Page:
+    """Queue the reversal and redirect to its page. The same form sent again leads to the same reversal.
+
+    The other buttons of the form show the figures of a choice, or more recipients to choose from.
+    """
+    form = TakeBackForm()
+    if "show" in request.form:
+        form.amount.validate(form)
+        return _asking(batch_id, form)
+    if not form.validate():
+        return _asking(batch_id, form), 400
+    try:
+        with transaction() as connection:
+            accepted = _accept(connection, batch_id, form)
+    except NotFound:
+        raise
+    except IdempotencyKeyReused:
+        say_of_form(form, _USED)
+        return _asking(batch_id, form), 409
+    except PointsError as error:
+        say_why(form, error)
+        return _asking(batch_id, form), 400 if isinstance(error, InvalidRequest) else 409
+    if accepted.status == reversals.QUEUED:
+        drains.ask(Job(current_member().organization_id, None, None, current_record().trace_id))
+    return to_page("show_reversal", reversal_id=accepted.reversal_id)
+
+
+def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:
+    """Accept the reversal of a form, if its page has shown these figures; or return the one that it made before."""
+    who = calling_member(connection)
+    batch = get_batch(connection, who, batch_id)
+    choice = _choice(batch, form)
+    asked = choice.request(batch_id, form.reason.data)
+    accepted = reversal_acceptance.accept(connection, who, asked, f"console-{form_id()}")
+    if not accepted.existed:
+        found = recoverable(connection, asked, who.organization, batch_status=batch.status)
+        if form.seen.data != choice.seen(batch, found):
+            raise Refused(_CHANGED if form.seen.data else _NOT_SEEN)
+        record_action(connection, actions.REVERSED, accepted.reversal_id, sandbox=who.sandbox, detail=asked.reason)
+    return accepted
+
+
+def _choice(batch: BatchRow, form: TakeBackForm) -> Choice:
+    """Return the choice of a form, or of the link that leads to it."""
+    chosen = {amount_of(text) or 0 for text in request.values.getlist("recipient")}
+    if not all(1 <= number <= batch.recipient_count for number in chosen):
+        raise PageNotFound
+    return Choice(sorted(number - 1 for number in chosen), None if form.amount.errors else amount_of(form.amount.data))
+
+
+def _asking(batch_id: int, form: TakeBackForm) -> str:
+    with transaction() as connection:
+        who = calling_member(connection)
+        batch = get_batch(connection, who, batch_id)
+        choice = _choice(batch, form)
+        found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
+        first = _first_shown(choice)
+        rows = batches.transactions_between(
+            connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
+        )
+    bodies = payloads.transaction_payloads((batch, row) for row in rows)
+    form.seen.data = choice.seen(batch, found)
+    shown = range(first, first + TRANSACTIONS_SHOWN)
+    return render_template(
+        "console/take_back.html",
+        batch=batch,
+        found=found,
+        form=form,
+        choice=choice,
+        elsewhere=[position for position in choice.positions if position not in shown],
+        rows=list(zip(shown, (row.debited and row.points_left != 0 for row in rows), bodies, strict=False)),
+        first=first,
+        next=first + TRANSACTIONS_SHOWN if first + TRANSACTIONS_SHOWN < batch.recipient_count else None,
+        previous=first - TRANSACTIONS_SHOWN if first else None,
+    )
+
+
+def _first_shown(choice: Choice) -> int:
+    """Return the position of the first recipient of the page: that of a button, or of the first chosen ones."""
+    place = amount_of(request.form.get("show"), digits_max=6)
+    if place is None:
+        place = choice.positions[0] if choice.positions else 0
+    return place - place % TRANSACTIONS_SHOWN

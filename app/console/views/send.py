@@ -4,16 +4,14 @@ from typing import Any
 
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
-from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
-from app import organizations
 from app.console import checking, files
-from app.console.blueprints import current_member, is_sandbox, needs, pages
-from app.console.checking_page import checked_page
+from app.console.blueprints import Page, current_scope, pages, to_page
+from app.console.caller import calling_member, form_id
+from app.console.checking import checked_page
 from app.console.error_pages import refused_form
 from app.console.forms import say_beside
-from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
 from app.console.slow_work import Busy, searches
 from app.errors import Refused
@@ -22,7 +20,7 @@ from app.postgres.database import single_statement, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
 from app.uploads import uploads
-from app.uploads.lately_used import lately_used
+from app.uploads.listed import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 
@@ -33,17 +31,13 @@ _EXAMPLE_ROWS = (
     ("alan@example.com", 50, "order-1003", ""),
 )
 
-Page = AnyResponse | tuple[str, int] | str
 
-
-@pages.get("/send")
-@needs(SENDER)
+@pages.get("/send", role=SENDER)
 def send() -> Page:
     return _new_list(ListForm())
 
 
-@pages.post("/send")
-@needs(SENDER)
+@pages.post("/send", role=SENDER)
 def upload() -> Page:
     """Check a new list, and store it if it can be read."""
     form = ListForm()
@@ -61,15 +55,13 @@ def upload() -> Page:
         return refused_form(_new_list(form), error)
 
 
-@pages.get("/send/example.xlsx")
-@needs(SENDER)
+@pages.get("/send/example.xlsx", role=SENDER)
 def example() -> Response:
     """Answer with a workbook of the columns that a list may have."""
     return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
 
 
-@pages.get("/send/<token>")
-@needs(SENDER)
+@pages.get("/send/<token>", role=SENDER)
 def check(token: str) -> Page:
     with searches.turn(), transaction() as connection:
         found = get_list(connection, token)
@@ -81,14 +73,13 @@ def check(token: str) -> Page:
     return _checked(found, form, before)
 
 
-@pages.post("/send/<token>")
-@needs(SENDER)
+@pages.post("/send/<token>", role=SENDER)
 def check_again(token: str) -> Page:
     """Check a list again, with another column, amount or label."""
     with transaction() as connection:
         found = get_list(connection, token)
         if found.sent_at is not None:
-            return redirect(url_for("console.outcome", token=token), 303)
+            return to_page("outcome", token=token)
         content = uploads.content_of(connection, found.id)
     form = CheckAgainForm()
     _offer(form, found)
@@ -108,8 +99,7 @@ def check_again(token: str) -> Page:
 
 
 @pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
-@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX})
-@needs(SENDER)
+@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX}, role=SENDER)
 def bad_lines(token: str, kind: str) -> Response:
     """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
     with transaction() as connection:
@@ -135,8 +125,7 @@ def get_list(connection: Connection, token: str, *, lock: bool = False) -> Uploa
     Raises:
         NotFound: the organization has no such list in this mode, or it was deleted.
     """
-    organization_id = current_member().organization_id
-    return uploads.get(connection, token, organization_id=organization_id, sandbox=is_sandbox(), lock=lock)
+    return uploads.get(connection, token, current_scope(), lock=lock)
 
 
 def as_sentence(text: str) -> str:
@@ -166,8 +155,8 @@ def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
 
 def _new_list(form: ListForm) -> str:
     with transaction() as connection:
-        organization = organizations.get(connection, current_member().organization_id, sandbox=is_sandbox())
-        lately = lately_used(connection, organization.id, sandbox=is_sandbox())
+        organization = calling_member(connection).organization
+        lately = lately_used(connection, current_scope())
     return render_template(
         "console/send.html", form=form, organization=organization, lately=lately, bytes_max=settings().body_bytes_max
     )
@@ -176,7 +165,7 @@ def _new_list(form: ListForm) -> str:
 def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None) -> str:
     _offer(form, upload)
     with single_statement() as connection:
-        lately = lately_used(connection, upload.organization_id, sandbox=upload.sandbox)
+        lately = lately_used(connection, upload.scope)
     return render_template(
         "console/check.html",
         lately=lately,

@@ -1,17 +1,16 @@
 """*Send*, the last two steps: the cost of a list and how it is to be issued, and issuing it."""
 
-from flask import flash, redirect, render_template, url_for
+from flask import render_template
 from sqlalchemy.exc import DBAPIError
-from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches.read import QUEUED
 from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import calling_member
-from app.console.costs import cost as cost_of
 from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
+from app.console.sending import cost as cost_of
 from app.console.slow_work import searches
 from app.console.views.send import get_list
 from app.errors import NotFound, PointsError
@@ -24,23 +23,19 @@ from app.uploads import uploads
 # Another request has locked the list for longer than a statement waits.
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
 
-Page = AnyResponse | tuple[str, int] | str
 
-
-@pages.get("/send/<token>/cost")
-@needs(SENDER)
+@pages.get("/send/<token>/cost", role=SENDER)
 def cost(token: str) -> Page:
     return _with_cost("console/cost.html", token)
 
 
-@pages.post("/send/<token>/cost")
-@needs(SENDER)
+@pages.post("/send/<token>/cost", role=SENDER)
 def settle(token: str) -> Page:
     """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
     form = TermsForm()
     is_valid = form.validate()
     with transaction() as connection:
-        now = now_of(connection, current_member().organization_id, sandbox=is_sandbox())
+        now = now_of(connection, **current_scope()._asdict())
     terms = form.terms(now) if is_valid else None
     if terms is None:
         page = _with_cost("console/cost.html", token, terms=form)
@@ -49,17 +44,15 @@ def settle(token: str) -> Page:
         upload = get_list(connection, token, lock=True)
         if upload.sent_at is None:
             uploads.settle(connection, upload.id, terms)
-    return redirect(url_for("console.confirm", token=token), 303)
+    return to_page("confirm", token=token)
 
 
-@pages.get("/send/<token>/confirm")
-@needs(SENDER)
+@pages.get("/send/<token>/confirm", role=SENDER)
 def confirm(token: str) -> Page:
     return _with_cost("console/confirm.html", token)
 
 
-@pages.post("/send/<token>/confirm")
-@needs(SENDER)
+@pages.post("/send/<token>/confirm", role=SENDER)
 def issue(token: str) -> Page:
     """Accept the list. If it is sent twice at once, the second request shows the outcome of the first."""
     form = IssueForm()
@@ -83,18 +76,16 @@ def issue(token: str) -> Page:
         assert upload.recipients is not None, "what is sent is checked"
         current_record().batch_id = queued[-1]
         drains.ask(Job(upload.organization_id, queued[-1], upload.recipients, current_record().trace_id))
-    return redirect(url_for("console.outcome", token=token), 303)
+    return to_page("outcome", token=token)
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
     with searches.turn(), transaction() as connection:
         who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
-            return redirect(url_for("console.outcome", token=token), 303)
+            return to_page("outcome", token=token)
         if upload.question is not None:
-            if refusal is not None:
-                flash(f"Nothing was issued. {refusal}", "bad")
-            return redirect(url_for("console.check", token=token), 303)
+            return to_page("check", f"Nothing was issued. {refusal}" if refusal else "", "bad", token=token)
         now = cost_of(connection, who, upload)
     form = IssueForm(formdata=None, seen=now.seen)
     if refusal is not None:

@@ -1,24 +1,24 @@
-"""Signing in, by e-mail address and password, and out; what was typed into a form of an old session goes along."""
+"""Signing in, by e-mail address and password or by the link that lets a member choose one; and out."""
 
+import ipaddress
 import re
 
 from flask import flash, g, redirect, render_template, request, session, url_for
-from werkzeug.wrappers import Response
 
 from app.console import kept_forms
-from app.console.blueprints import ROOT, current_member, door, needs, pages
+from app.console.blueprints import ROOT, Page, current_member, door, pages, to_page
 from app.console.cookie import sign_in_with
 from app.console.error_pages import refused_form
-from app.console.forms import SignInForm, say_beside
+from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
 from app.console.kept_forms import Kept
-from app.console.place import place
 from app.console.slow_work import Busy, password_work
-from app.errors import InvalidAddress
-from app.members import sessions
-from app.members.members import VIEWER
+from app.errors import InvalidAddress, Refused
+from app.members import links, sessions
+from app.members.members import VIEWER, Member
+from app.members.sessions import Place
 from app.postgres.database import transaction
+from app.values import passwords
 from app.values.addresses import parse
-from app.values.passwords import is_right
 
 # One sentence for all cases, so that it does not reveal who is a member or whether a guess was near.
 WRONG = (
@@ -29,7 +29,7 @@ _PAGE = re.compile(rf"{ROOT}/[a-z]+(?:/[A-Za-z0-9_?&=%.,:+-]+)*\Z")
 
 
 @door.route("/sign-in", methods=["GET", "POST"])
-def sign_in() -> Response | tuple[str, int] | str:
+def sign_in() -> Page:
     form, kept = SignInForm(), kept_forms.sent_along()
     if not form.validate_on_submit():
         return _page(form, kept)
@@ -61,23 +61,119 @@ def _token_for(email: str, password: str) -> str | None:
         email_key = parse(email).key
     except InvalidAddress:
         email_key = ""
+    attempt = right_attempt(email_key, password)
+    if attempt is None:
+        return None
     with transaction() as connection:
-        found = sessions.count_try(connection, email_key)
+        return sessions.begin(connection, attempt.member_id, attempt.password_hash, place())
+
+
+def right_attempt(email_key: str, password: str) -> sessions.Try | None:
+    """Return the attempt of a member to whom a password belongs; None, and it is noted, if it is wrong."""
+    with transaction() as connection:
+        attempt = sessions.count_try(connection, email_key)
     with password_work.turn():
-        right = is_right(password, None if found is None else found.password_hash)
+        is_right = passwords.is_right(password, None if attempt is None else attempt.password_hash)
+    if is_right and attempt is not None:
+        return attempt
     with transaction() as connection:
-        if found is None or not right:
-            sessions.note_wrong_password(connection, found, place())
-            return None
-        return sessions.begin(connection, found.member_id, found.password_hash, place())
+        sessions.note_wrong_password(connection, attempt, place())
+    return None
 
 
-@pages.post("/sign-out")
-@needs(VIEWER)
-def sign_out() -> Response:
+@pages.post("/sign-out", role=VIEWER)
+def sign_out() -> Page:
     """End the session in the database too, not only in the browser."""
     with transaction() as connection:
         sessions.end(connection, g.session_id, member_id=current_member().id)
     session.pop("token")
     flash("You are signed out.")
     return redirect(url_for("console_door.sign_in", next=url_for("console.overview")), 303)
+
+
+@door.route("/link/<token>", methods=["GET", "POST"])
+def link(token: str) -> Page:
+    with transaction() as connection:
+        member = links.find_by_link(connection, token)
+    if member is None:
+        return render_template("console/link_over.html"), 404
+    form = ChoosePasswordForm()
+    password = chosen_password(form, member)
+    if password is None:
+        return render_template("console/link.html", form=form, of=member)
+    with password_work.turn():
+        password_hash = passwords.hash_password(password)
+    with transaction() as connection:
+        member = links.find_by_link(connection, token)  # Another request may have used it up.
+        if member is None:
+            return render_template("console/link_over.html"), 404
+        links.choose_password(connection, member, password_hash)
+        session_token = sessions.begin(connection, member.id, password_hash, place())
+    assert session_token is not None, "the password was chosen in the same transaction"
+    sign_in_with(session_token)
+    return to_page("overview", mode="live")
+
+
+def chosen_password(form: ChoosePasswordForm, member: Member) -> str | None:
+    """Return the password that a member has chosen; None if none was, with the faults beside their fields."""
+    if not form.validate_on_submit():
+        return None
+    try:
+        password = passwords.checked(form.password.data, about=(member.email, member.first_name, member.last_name))
+    except Refused as error:
+        say_beside(form.password, error.sentence)
+        return None
+    if form.again.data != password:
+        say_beside(form.again, "This is not the same password.")
+        return None
+    return password
+
+
+# The first that stands in `User-Agent` counts: browsers name those that they descend from as well.
+_BROWSERS = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "SamsungBrowser/": "Samsung Internet",
+    "FxiOS/": "Firefox",
+    "Firefox/": "Firefox",
+    "CriOS/": "Chrome",
+    "Chrome/": "Chrome",
+    "Safari/": "Safari",
+}
+_SYSTEMS = {
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Android": "Android",
+    "Windows": "Windows",
+    "CrOS": "ChromeOS",
+    "Mac OS X": "macOS",
+    "Linux": "Linux",
+}
+
+
+def place() -> Place:
+    """Return where the request comes from."""
+    return Place(_browser(), _address())
+
+
+def _browser() -> str:
+    """Return the browser and its system, such as `Firefox on Linux`."""
+    named = request.user_agent.string
+    found, system = (next((words[mark] for mark in words if mark in named), "") for words in (_BROWSERS, _SYSTEMS))
+    return f"{found or 'another browser'} on {system}" if system else found or "another browser"
+
+
+def _address() -> str:
+    """Return the caller's IP address: of a proxy in a private network, the one that it names last."""
+    direct = request.remote_addr or ""
+    named = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    is_public = _is_address(direct) and ipaddress.ip_address(direct).is_global
+    return named if _is_address(named) and not is_public else direct
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text  # The name of an interface, of any length.
