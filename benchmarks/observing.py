@@ -9,8 +9,7 @@ from flask import Flask, Response
 from app import logs
 from app.ledger.issue import Outcome
 from app.ledger.report import counts_of
-from app.metrics.record import current_record
-from app.metrics.requests import count_request
+from app.metrics.requests import count_request, current_record
 from app.web.recording import _begin, _end, _end_with_line
 
 _TIMES = 2_000

@@ -2,7 +2,7 @@
 
 What is scheduled, queued, held or not yet folded is in PostgreSQL, so this work goes on while the broker is away. The
 worker's parent then waits for the broker, and its pool gets nothing to do. A parent that forks must not hold the
-connections and locks of a thread that works. So this is a separate program, which `worker.beside` starts and kills.
+connections and locks of a thread that works. So this is a separate program, which `worker.processes` starts and kills.
 
 Nothing is lost when it is killed: what it has not committed is still there for the next one. Every worker has one, and
 they share the work: a drain has one owner, and so has each search for crossings, each fold and each return.
@@ -25,17 +25,17 @@ from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, held, returns
 from app.messaging import last_runs
+from app.messaging.broker import FORGET_UNREAD_EVERY_S, Unread
 from app.messaging.jobs import submit
 from app.messaging.requests import Request, need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres import partitions
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
-from app.request_log.rows import drop_old_requests
+from app.request_log import drop_old_requests
 from app.settings import settings
 from app.statement import counting
 from worker.draining import drain_and_tell, number
-from worker.unread import FORGET_UNREAD_EVERY_S, Unread
 
 SWEEP_EVERY_S = 1.0
 RELEASE_EVERY_S = 1.0

@@ -29,7 +29,7 @@ from app.batches.schedule import LockedBatch, lock_batch
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
-from app.postgres.digests import digest
+from app.postgres.database import digest
 from app.settings import Settings
 
 # What nobody has approved or rejected by then is rejected.

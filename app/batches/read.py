@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all, row_with_id
-from app.postgres.digests import digest
+from app.postgres.database import digest, fetch_all, row_with_id
 from app.values.payloads import NOT_FINAL, approval_of, sender_of
 
 STATUSES = ("awaiting_approval", "scheduled", "queued", "issued", "refused", "cancelled", "rejected")

@@ -14,8 +14,7 @@ from app.batches import key_limits
 from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchConflict, InvalidRequest
-from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
-from app.postgres.digests import digest
+from app.postgres.database import digest, is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
 from app.values.payloads import NOT_FINAL
 from app.values.timestamps import bounds_fault

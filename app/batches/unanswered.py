@@ -5,7 +5,7 @@ from sqlalchemy import Connection, text
 from app.batches import key_limits
 from app.batches.approval import ANSWERED_WITHIN_DAYS
 from app.batches.read import DIGESTED
-from app.postgres.digests import digest
+from app.postgres.database import digest
 
 UNANSWERED = f"Nobody approved or rejected it within {ANSWERED_WITHIN_DAYS} days."
 

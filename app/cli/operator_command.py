@@ -23,7 +23,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
 from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out
-from app.postgres.session_checks import WrongSession
+from app.postgres.timed_connection import WrongSession
 from app.settings import settings
 from app.values.authors import OPERATOR_LENGTH_MAX, Author
 

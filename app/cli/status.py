@@ -29,7 +29,7 @@ from app.local.datadir import RUNNING_FILE, DataDir
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
-from app.postgres.session_checks import missing, why_read_only
+from app.postgres.timed_connection import missing, why_read_only
 from app.settings import settings, without_password
 from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags

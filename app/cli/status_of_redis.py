@@ -5,9 +5,9 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from app.cli.status_of_sessions import READ_ON
-from app.messaging import last_runs, redis_faults
+from app.messaging import last_runs, process_redis
+from app.messaging.jobs import answering, messages_waiting
 from app.messaging.process_redis import redis_client
-from app.messaging.queue_state import answering, messages_waiting
 from app.settings import settings
 
 _TIMEOUT_S = 1.0
@@ -30,7 +30,7 @@ def look_at_redis() -> dict[str, Any]:
             server = client.info("server")
             release = server.get("valkey_version") or server["redis_version"]
             found["redis"] = f"{server.get('server_name', 'redis')} {release}"
-            redis_faults.require_writes(client)  # Otherwise no worker can answer either.
+            process_redis.require_writes(client)  # Otherwise no worker can answer either.
             answers = answering(timeout_s=_TIMEOUT_S)
             return found | {
                 "queued_messages": messages_waiting(),
@@ -41,7 +41,7 @@ def look_at_redis() -> dict[str, Any]:
                 "beat": answers.beat,
             }
     except RedisError as error:
-        return found | {"redis_error": redis_faults.in_words(error)}
+        return found | {"redis_error": process_redis.in_words(error)}
 
 
 def down_with_redis(found: dict[str, Any]) -> list[str]:

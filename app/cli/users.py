@@ -13,8 +13,7 @@ from app.cli.options import RowId
 from app.cli.pages import rows_of
 from app.erasing.erase import erase_user
 from app.errors import InvalidRequest, Refused
-from app.ledger.registering import change_user, register_user
-from app.ledger.user_requests import read_changes
+from app.ledger.registering import change_user, read_changes, register_user
 from app.pages import entry_pages
 from app.pages.parameters import LIMIT_DEFAULT
 from app.pages.queries import parse_page_request

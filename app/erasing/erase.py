@@ -16,9 +16,8 @@ from app.errors import PointsError
 from app.events import log
 from app.events.sequencer import DIGESTED
 from app.ledger.claim import claim_all
-from app.ledger.holders import exclude_reversals, holders_of
-from app.postgres.database import row_with_id, single_statement, transaction
-from app.postgres.digests import digest
+from app.ledger.held import exclude_reversals, holders_of
+from app.postgres.database import digest, row_with_id, single_statement, transaction
 from app.users import RegisteredUser
 from app.values.authors import Author
 

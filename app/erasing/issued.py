@@ -15,8 +15,7 @@ from app.batches.read import DIGESTED
 from app.ledger.held import take_off_list
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
 from app.pages.addresses import ADDRESS_HASH, IN_RANGE
-from app.postgres.database import transaction
-from app.postgres.digests import digest
+from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
 
 # Organizations that one statement searches, batches that it returns of each, and never issued ones that it looks at.

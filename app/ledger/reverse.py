@@ -7,10 +7,9 @@ from sqlalchemy import Connection, text
 
 from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
-from app.ledger.held import take_off_list
-from app.ledger.holders import exclude_claims
+from app.ledger.held import exclude_claims, take_off_list
 from app.ledger.issue import own_and_lock
-from app.postgres.digests import digest
+from app.postgres.database import digest
 from app.reversals.read import DIGESTED
 from app.settings import INT64_MAX
 from app.values.ids import POSITIONS

@@ -10,7 +10,7 @@ from app.errors import InvalidRequest, SandboxUserLimit, UserConflict
 from app.fields.field import Table
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Timestamp
 from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
-from app.ledger.user_requests import read_new_user
+from app.ledger.registering import read_new_user
 from app.postgres.locks import lock_organization
 from app.settings import Settings
 from app.users import NewUser

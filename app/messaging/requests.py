@@ -8,6 +8,7 @@ name on a list. A front that needs a drain takes a name from the list and wakes 
 it leave the request in the backlog, and send a message that brings one more worker.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -17,7 +18,8 @@ from redis import Redis
 from redis.client import Pipeline
 from redis.exceptions import RedisError
 
-from app.messaging import process_redis
+from app import logs
+from app.messaging import jobs, process_redis
 from app.settings import settings
 
 # Far longer than a message waits and its drain takes. After that, the message counts as lost.
@@ -36,6 +38,10 @@ _CALLED_KEPT_MS = 3_000
 _STAYS_S = 0.5
 # After this time without a request, a worker that stays does what can wait.
 _IDLE_AFTER_S = 0.02
+# After a failure, how long to send the broker nothing: each attempt costs its timeout.
+_LEFT_ALONE_S = 1.0
+
+_log = logs.logger()
 
 
 class Request(NamedTuple):
@@ -173,3 +179,50 @@ def _words(request: Request) -> str:
 def _read(words: str) -> Request:
     organization_id, _, request_id = words.partition(" ")
     return Request(int(organization_id), request_id or None)
+
+
+class Job(NamedTuple):
+    """A message. Its batch (None for a reversal) is for Flower and the logs: the drain issues all queued batches."""
+
+    organization_id: int
+    batch_id: int | None
+    recipients: int | None
+    request_id: str | None
+
+
+class Drains:
+    """The drains that one process asks for."""
+
+    def __init__(self) -> None:
+        # Until when (`time.monotonic`) the broker is sent nothing; 0 once it has taken a message.
+        self._left_alone_until = 0.0
+
+    def ask(self, *wanted: Job) -> None:
+        """Ask for drains that issue these batches, unless requested ones will still look at the queues.
+
+        Never fails: the batches are accepted, and a sweep issues them if no message does.
+        """
+        now = time.monotonic()
+        if now < self._left_alone_until:
+            return
+        if self._left_alone_until:  # This request tries the broker; the others do not wait for the result.
+            self._left_alone_until = now + _LEFT_ALONE_S
+        needing = need_message([Request(job.organization_id, job.request_id) for job in wanted])
+        by_organization = {job.organization_id: job for job in wanted}
+        for request in needing:
+            is_taken = _submit(by_organization[request.organization_id])
+            self._left_alone_until = 0.0 if is_taken else time.monotonic() + _LEFT_ALONE_S
+            if not is_taken:
+                return  # Each further message would wait for the broker as long.
+
+
+def _submit(job: Job) -> bool:
+    """Send a message; return whether the broker took it."""
+    try:
+        return jobs.submit(**job._asdict())
+    except Exception as error:  # noqa: BLE001  # The batch is accepted, so no error of the broker may reach the caller.
+        _log.error("message_not_sent", organization_id=job.organization_id, **logs.kind_of(error))
+        return False
+
+
+drains = Drains()

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.messaging import process_redis
 from app.metrics import DIRECTORY, state
-from app.metrics.work import work
+from app.metrics.state import work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 

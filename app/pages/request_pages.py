@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.pages.statements import as_row, read_page
-from app.request_log.rows import REQUESTS_KEPT_DAYS
+from app.request_log import REQUESTS_KEPT_DAYS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 

@@ -1,13 +1,14 @@
-"""Reversals: reading them back, and deleting idempotency keys after their time."""
+"""Reversals: reading them back, what callers see of them, and deleting idempotency keys after their time."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all, row_with_id
-from app.postgres.digests import digest
+from app.postgres.database import digest, fetch_all, row_with_id
+from app.reversals.preview import Recoverable
+from app.values import payloads
 from app.values.ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
@@ -149,3 +150,63 @@ _ABSENT = text(f"""
                          AND organization_id = :organization_id LIMIT 1) t ON true
     WHERE t.sandbox IS DISTINCT FROM CAST(:sandbox AS boolean)
 """)
+
+
+def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+    """Reverse result: what was taken from each transaction, the sum, and the balance right after it."""
+    return {
+        "reversal_id": reversal.id,
+        "transactions": _entry_payloads(entries),
+        "amount": reversal.reversed_amount,
+        "current_balance": reversal.current_balance,
+    }
+
+
+def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+    """A reversal as it is now; the keys of the result are null until it is done."""
+    done = reversal.reversed_amount is not None
+    return listed_reversal_payload(reversal, transactions=_entry_payloads(entries) if done else None)
+
+
+def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
+    """A reversal as a list shows it, without its transactions."""
+    listed = payloads.ListedReversal(
+        reversal_id=reversal.id,
+        status=reversal.status,
+        final=reversal.status != QUEUED,
+        refusal=reversal.refusal,
+        reason=reversal.reason,
+        batch_id=reversal.batch_id,
+        idempotency_key=reversal.idempotency_key,
+        api_key_id=reversal.api_key_id,
+        created_at=reversal.created_at,
+        done_at=reversal.done_at,
+        amount=reversal.reversed_amount,
+        current_balance=reversal.current_balance,
+    )
+    return payloads.listed_payload(listed, **more)
+
+
+def recoverable_additions(found: Recoverable) -> dict[str, int]:
+    """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
+    return {
+        "recoverable": found.recoverable,
+        "transactions": found.transactions,
+        "held": found.held,
+        "credited": found.credited,
+        "already_reversed": found.already_reversed,
+        "not_debited": found.not_debited,
+    }
+
+
+def _entry_payloads(entries: Sequence[EntryRow]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": entry.transaction_id,
+            "email": entry.email,
+            "amount": entry.amount,
+            "reversed": entry.reversed,
+            "code": entry.code,
+        }
+        for entry in entries
+    ]

@@ -20,7 +20,7 @@ from app.batches.request import IssueRequest
 from app.errors import BatchConflict, BatchNotIssued, PointsError
 from app.ledger import drain as draining
 from app.postgres.database import single_statement, transaction
-from app.reversals.errors import BatchAwaitsApproval
+from app.reversals.accept import BatchAwaitsApproval
 from tests.deadline import until
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of

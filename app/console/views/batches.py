@@ -10,8 +10,8 @@ from app.api_keys import Caller
 from app.batches import payloads, schedule
 from app.batches import read as batches
 from app.batches.approval import ANSWERED_WITHIN
+from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, ISSUED, SCHEDULED, BatchRow
-from app.batches.sums import sums_of
 from app.console import files, outcomes
 from app.console.authors import authors_of
 from app.console.blueprints import pages

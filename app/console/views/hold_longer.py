@@ -12,7 +12,7 @@ from app.console.faults import in_words
 from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
 from app.errors import CannotExtend, InvalidRequest
-from app.ledger.extend import NotLater, extend
+from app.ledger.returns import NotLater, extend
 from app.members.members import SENDER
 from app.pages import transaction_pages
 from app.postgres.database import transaction

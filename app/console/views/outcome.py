@@ -5,8 +5,8 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches import read as batches
+from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, QUEUED, SCHEDULED, BatchRow
-from app.batches.sums import sums_of
 from app.console import files, outcomes
 from app.console.blueprints import pages
 from app.console.views.send import get_list

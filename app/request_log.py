@@ -1,13 +1,75 @@
-"""Keeping the calls that a web process has answered, until its one writing thread has written them."""
+"""What each key has called: kept by the web process that answered, written in bulk, dropped after 30 days.
+
+`app/web/recording.py` keeps a call as it answers it. `app/pages/request_pages.py` lists the rows.
+"""
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import orjson
+from sqlalchemy import Connection, text
 
 from app import logs
 from app.postgres.database import transaction
-from app.request_log import rows
-from app.request_log.rows import Call
+
+REQUESTS_KEPT_DAYS = 30
+
+
+class Call(NamedTuple):
+    """One call of a key, as it was answered.
+
+    `request_id` holds no address, `created_at` is in seconds since 1970, `route` is the template of the path or None if
+    there is no such call, `code` is that of the answer, and `batch_id` the batch that it was about.
+    """
+
+    key_hash: bytes
+    request_id: str
+    created_at: float
+    method: str
+    route: str | None
+    status: int
+    code: str | None
+    batch_id: int | None
+    ms: int
+
+
+def write(connection: Connection, calls: Sequence[Call]) -> None:
+    """Write calls, each for the organization and the mode of its key. A key that nobody has is left out.
+
+    The commit does not wait for the disk: a crash of PostgreSQL may lose what was written just before.
+    """
+    document = orjson.dumps([call._asdict() | {"key_hash": call.key_hash.hex()} for call in calls])
+    connection.execute(_DO_NOT_WAIT)
+    connection.execute(_WRITE, {"calls": document.decode()})
+
+
+_DO_NOT_WAIT = text("SET LOCAL synchronous_commit = off")
+_WRITE = text("""
+    INSERT INTO api_requests
+           (organization_id, sandbox, api_key_id, created_at, request_id, method, route, status, code, batch_id, ms)
+    SELECT k.organization_id, k.sandbox, k.id, to_timestamp(c.created_at), c.request_id, c.method, c.route, c.status,
+           c.code, c.batch_id, c.ms
+    FROM json_to_recordset(CAST(:calls AS json)) AS c
+         (key_hash text, request_id text, created_at double precision, method text, route text, status int, code text,
+          batch_id bigint, ms int)
+    JOIN api_keys k ON k.hash = decode(c.key_hash, 'hex')
+    ORDER BY c.created_at
+""")
+
+
+def drop_old_requests(connection: Connection, *, at_most: int) -> int:
+    """Drop up to `at_most` calls past their time, of the first written; return how many."""
+    return connection.execute(_DROP, {"days": REQUESTS_KEPT_DAYS, "at_most": at_most}).rowcount
+
+
+# Ids go by the time of writing, so the index of ids finds the oldest: no other index is kept for it.
+_DROP = text("""
+    DELETE FROM api_requests
+    WHERE id = ANY(ARRAY(SELECT id FROM api_requests ORDER BY id LIMIT :at_most))
+      AND created_at < (SELECT clock_timestamp()) - make_interval(days => :days)
+""")
 
 WRITE_EVERY_S = 0.25
 # About 3 MB. Full only when PostgreSQL has stopped writing.
@@ -71,7 +133,7 @@ class Keeping:
                 return
             try:
                 with transaction() as connection:
-                    rows.write(connection, calls)
+                    write(connection, calls)
             except Exception as error:  # noqa: BLE001
                 self._count_lost(NOT_WRITTEN, len(calls))
                 if not self._is_failing:
