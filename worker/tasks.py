@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 from app import logs
 from app.audit import run as ledger_audit
 from app.batches import read as batches
-from app.messaging import last_runs
+from app.messaging import worker_counters
 from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery
 from app.messaging.worker_counters import AUDITS, count
 from app.postgres.database import snapshot, steps
@@ -58,7 +58,7 @@ def audit() -> None:
         return
     seconds = time.monotonic() - began
     try:
-        last_runs.note_audit(seconds=seconds, breaches=len(found.breaches))
+        worker_counters.note_audit(seconds=seconds, breaches=len(found.breaches))
     except RedisError as error:
         _log.warning("audit_not_noted", **logs.kind_of(error))
     count({AUDITS.field("not_balanced" if found.breaches else "balanced"): 1})

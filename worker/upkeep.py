@@ -20,11 +20,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.batches import schedule, unanswered
+from app.batches import approval, schedule
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, held, returns
-from app.messaging import last_runs
+from app.messaging import worker_counters
 from app.messaging.broker import FORGET_UNREAD_EVERY_S, Unread
 from app.messaging.jobs import submit
 from app.messaging.requests import Request, need_message
@@ -87,7 +87,7 @@ def sweep() -> None:
         swept += drain_and_tell(organization_id)[0]
     if swept:
         _log.info("swept", organization_ids=waiting, batches=len(swept))
-    last_runs.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
+    worker_counters.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
 
 
 def release() -> None:
@@ -148,7 +148,7 @@ def drop_requests() -> None:
 
 def reject_unanswered() -> None:
     """Reject what nobody has approved or rejected in time; what is left after these steps waits for the next run."""
-    step = partial(unanswered.reject_unanswered, at_most=_REJECT_STEP)
+    step = partial(approval.reject_unanswered, at_most=_REJECT_STEP)
     rejected = steps(step, steps_max=_REJECT_STEPS_MAX)
     if rejected:
         _log.info("unanswered_rejected", batches=rejected)

@@ -48,23 +48,14 @@ def listed_batch_payload(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
-    listed = payloads.ListedBatch(
+    listed = payloads.listed(
+        payloads.ListedBatch,
+        batch,
         batch_id=batch.id,
-        status=batch.status,
         final=batch.is_final,
-        refusal=batch.refusal,
-        label=batch.label,
         metadata=metadata,
-        idempotency_key=batch.idempotency_key,
-        api_key_id=batch.api_key_id,
-        sender=batch.sender,
-        approval=batch.approval,
         counts=_counts(batch, states),
-        created_at=batch.created_at,
-        send_at=batch.send_at,
-        issued_at=batch.issued_at,
         amount=batch.debited_amount,
-        current_balance=batch.current_balance,
     )
     return payloads.listed_payload(listed, **more)
 

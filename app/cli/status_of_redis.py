@@ -5,7 +5,7 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from app.cli.status_of_sessions import READ_ON
-from app.messaging import last_runs, process_redis
+from app.messaging import process_redis, worker_counters
 from app.messaging.jobs import answering, messages_waiting
 from app.messaging.process_redis import redis_client
 from app.settings import settings
@@ -36,8 +36,8 @@ def look_at_redis() -> dict[str, Any]:
                 "queued_messages": messages_waiting(),
                 "workers": answers.workers,
                 "deliveries": answers.deliveries,
-                "is_swept": not answers.workers or last_runs.is_swept(client),
-                "swept_s_ago": last_runs.swept_s_ago(client),
+                "is_swept": not answers.workers or worker_counters.is_swept(client),
+                "swept_s_ago": worker_counters.swept_s_ago(client),
                 "beat": answers.beat,
             }
     except RedisError as error:

@@ -102,16 +102,14 @@ def batch_data(row: Any) -> dict[str, Any]:
     metadata, more = row.metadata, {}
     if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
         metadata, more = None, {"more": f"/v1/batches/{row.batch_id}"}
-    batch = payloads.ListedBatch(
-        batch_id=row.batch_id,
+    batch = payloads.listed(
+        payloads.ListedBatch,
+        row,
         status=status,
         final=status not in payloads.NOT_FINAL,
         refusal=row.batch_refusal if status == "refused" else None,
-        label=row.label,
         metadata=metadata,
-        idempotency_key=row.idempotency_key,
         api_key_id=row.batch_api_key_id,
-        sender=row.sender,
         approval=None if status == "awaiting_approval" else row.approval,
         counts=_counts(row) if is_issued else None,
         created_at=row.batch_created_at,
@@ -139,17 +137,15 @@ def _counts(row: Any) -> dict[str, int]:
 
 def reversal_data(row: Any) -> dict[str, Any]:
     """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it at that time."""
-    reversal = payloads.ListedReversal(
-        reversal_id=row.reversal_id,
+    reversal = payloads.listed(
+        payloads.ListedReversal,
+        row,
         status="done",
         final=True,
         refusal=None,
-        reason=row.reason,
         batch_id=row.reversal_batch_id,
-        idempotency_key=row.idempotency_key,
         api_key_id=row.reversal_api_key_id,
         created_at=row.reversal_created_at,
-        done_at=row.done_at,
         amount=row.reversed_amount,
         current_balance=row.reversal_balance,
     )

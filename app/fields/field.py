@@ -164,6 +164,19 @@ class Table:
         faults.raise_if_any()
         return values
 
+    def read_sent(self, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+        """Return the value of each field that is sent, of at least one.
+
+        Raises:
+            InvalidRequest: with every fault of the body.
+        """
+        faults = self.new_faults(fields)
+        values = {row.name: row.read(fields, faults, limits) for row in self.rows if row.name in fields}
+        if not values and faults.is_empty:
+            faults.add("body", f"The body must have at least one of {', '.join(self.names)}.")
+        faults.raise_if_any()
+        return values
+
     def schema(self, limits: Settings) -> Schema:
         """Describe an object of these fields."""
         schema = {
@@ -194,17 +207,8 @@ class Changes(Table):
         self._new = new
 
     def read(self, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-        """Return the value of each field that is sent.
-
-        Raises:
-            InvalidRequest: with every fault of the body.
-        """
-        faults = self.new_faults(fields)
-        values = {row.name: row.read(fields, faults, limits) for row in self._new.rows if row.name in fields}
-        if not values and faults.is_empty:
-            faults.add("body", f"The body must have at least one of {', '.join(self.names)}.")
-        faults.raise_if_any()
-        return values
+        """Return the value of each field that is sent, as `read_sent`."""
+        return self._new.read_sent(fields, limits)
 
 
 def reference_to(schema_name: str) -> Schema:

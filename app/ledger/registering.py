@@ -56,9 +56,7 @@ def read_new_user(fields: Mapping[str, Any], limits: Settings, table: Table = NE
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
-    faults = table.new_faults(fields)
-    values: dict[str, Any] = {row.name: row.read(fields, faults, limits) for row in table.rows}
-    faults.raise_if_any()
+    values = table.read(fields, limits)
     return NewUser(address=values.pop("email"), **values)
 
 
@@ -87,11 +85,7 @@ def read_changes(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
-    faults = NEW_USER.new_faults(fields)
-    changes = {row.name: row.read(fields, faults, limits) for row in NEW_USER.rows if row.name in fields}
-    if not changes and faults.is_empty:
-        faults.add("body", f"The body must have at least one of {', '.join(NEW_USER.names)}.")
-    faults.raise_if_any()
+    changes = NEW_USER.read_sent(fields, limits)
     return {"address" if name == "email" else name: value for name, value in changes.items()}
 
 

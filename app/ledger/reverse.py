@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches.queue import oldest_due_reversal, postpone_reversal
+from app.batches.queue import oldest_due_reversal, postpone
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.ledger.held import exclude_claims, take_off_list
 from app.ledger.issue import own_and_lock
@@ -37,7 +37,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
     if due is None:
         return []
     if due.batch_is_queued:
-        postpone_reversal(connection, due.id, organization_id=organization_id)
+        postpone(connection, due.id, organization_id=organization_id, table="reversals")
         return []
     if not due.sandbox:
         # Held points are either claimed before, and then taken from their user, or every later claim finds them

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import digest, fetch_all, row_with_id
-from app.reversals.preview import Recoverable
+from app.reversals.request import Recoverable
 from app.values import payloads
 from app.values.ids import POSITIONS
 
@@ -170,20 +170,8 @@ def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -
 
 def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
     """A reversal as a list shows it, without its transactions."""
-    listed = payloads.ListedReversal(
-        reversal_id=reversal.id,
-        status=reversal.status,
-        final=reversal.status != QUEUED,
-        refusal=reversal.refusal,
-        reason=reversal.reason,
-        batch_id=reversal.batch_id,
-        idempotency_key=reversal.idempotency_key,
-        api_key_id=reversal.api_key_id,
-        created_at=reversal.created_at,
-        done_at=reversal.done_at,
-        amount=reversal.reversed_amount,
-        current_balance=reversal.current_balance,
-    )
+    own = {"reversal_id": reversal.id, "final": reversal.status != QUEUED, "amount": reversal.reversed_amount}
+    listed = payloads.listed(payloads.ListedReversal, reversal, **own)
     return payloads.listed_payload(listed, **more)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from app.values.timestamps import timestamp
 
@@ -10,26 +10,9 @@ from app.values.timestamps import timestamp
 NOT_FINAL = ("awaiting_approval", "scheduled", "queued")
 
 
-def organization_payload(
-    *,
-    id: int,  # noqa: A002  # The name of the field.
-    name: str,
-    is_disabled: bool,
-    is_suspended: bool,
-    balance: int,
-    last_refill: int,
-    created_at: datetime,
-) -> dict[str, Any]:
-    """Organization, with the balance and the last refill of one mode."""
-    return {
-        "id": id,
-        "name": name,
-        "is_disabled": is_disabled,
-        "is_suspended": is_suspended,
-        "balance": balance,
-        "last_refill": last_refill,
-        "created_at": timestamp(created_at),
-    }
+def organization_payload(**columns: Any) -> dict[str, Any]:
+    """Organization, with the balance and the last refill of one mode: the fields of `OrganizationInMode`, in order."""
+    return columns | {"created_at": timestamp(columns["created_at"])}
 
 
 class ListedBatch(NamedTuple):
@@ -68,6 +51,14 @@ class ListedReversal(NamedTuple):
     done_at: datetime | None
     amount: int | None
     current_balance: int | None
+
+
+Listed = TypeVar("Listed", ListedBatch, ListedReversal)
+
+
+def listed(kind: type[Listed], row: Any, **own: Any) -> Listed:
+    """Make a batch or a reversal from a row that has fields of its names, except its `own`."""
+    return kind(*(own[name] if name in own else getattr(row, name) for name in kind._fields))
 
 
 def listed_payload(listed: ListedBatch | ListedReversal, **more: object) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 from celery import Celery
 
 from app.messaging import jobs, process_redis
-from app.metrics import state
+from app.metrics import page
 from app.postgres.connections import engine
 from app.settings import settings
 from tests.crash.proxy import Proxy
@@ -51,7 +51,7 @@ def test_the_messages_that_no_worker_has_taken_are_counted(monkeypatch: pytest.M
         assert jobs.messages_waiting() == 0
         assert jobs.submit(1)
         assert jobs.messages_waiting() == 1
-        assert [(metric.name, metric.samples[0].value) for metric in state.broker()] == [("points_broker_messages", 1)]
+        assert [(metric.name, metric.samples[0].value) for metric in page.broker()] == [("points_broker_messages", 1)]
 
 
 @pytest.mark.usefixtures("broker")

@@ -10,7 +10,7 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.ledger import drain, issue
-from app.messaging import hints, last_runs, process_redis
+from app.messaging import hints, process_redis, worker_counters
 from app.messaging.requests import Request, need_message
 from app.postgres.database import transaction
 from tests.integration import books
@@ -114,13 +114,13 @@ def test_the_audit_task_notes_and_logs_breaches(tasks: ModuleType, events: list[
     books.issue_now(organization_id, [ANN], 10)
     events.clear()
     tasks.audit()
-    noted = last_runs.last_audit(process_redis.redis())
+    noted = worker_counters.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches == 0
     assert books.counted() == {"points_audits|balanced": 1}
     books.execute(f"UPDATE organizations SET balance = balance + 1 WHERE id = {organization_id}")
     tasks.audit()
-    noted = last_runs.last_audit(process_redis.redis())
+    noted = worker_counters.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches > 0
     assert books.counted() == {"points_audits|balanced": 1, "points_audits|not_balanced": 1}
@@ -143,6 +143,6 @@ def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(
     slow = {"slow": "SELECT pg_sleep(60)::text AS subject, '' AS seen"}
     monkeypatch.setattr("app.audit.run.RULES", slow)
     tasks.audit()
-    assert last_runs.last_audit(process_redis.redis()) is None
+    assert worker_counters.last_audit(process_redis.redis()) is None
     assert [event["event"] for event in events] == ["audit_not_finished"]
     assert books.counted() == {"points_audits|not_finished": 1}

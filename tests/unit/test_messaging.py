@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.messaging import hints, last_runs, worker_counters
+from app.messaging import hints, worker_counters
 from app.messaging.broker import broker_settings
 from app.messaging.requests import Request, need_message
 from app.settings import settings
@@ -41,7 +41,6 @@ def test_what_the_environment_says_to_celery_of_another_broker_means_nothing_her
 _USES: dict[str, Callable[[], object]] = {
     "hint_lost": lambda: hints.publish(7, [1]),
     "counts_lost": lambda: worker_counters.count({"points_sweeps": 1}),
-    "sweep_not_noted": lambda: last_runs.note_sweep({}),
 }
 
 

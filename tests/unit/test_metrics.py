@@ -6,8 +6,7 @@ from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.messaging import jobs
-from app.metrics.page import page
-from app.metrics.state import work
+from app.metrics.page import page, work
 
 
 def test_what_an_alert_waits_for_is_zero_before_it_happens() -> None:

@@ -11,7 +11,7 @@ from app.batches.sent_lately import SentLately
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.metrics.requests import note_code
-from app.reversals.preview import Recoverable
+from app.reversals.request import Recoverable
 from app.settings import INT64_MAX, Settings
 from app.values.timestamps import timestamp
 

@@ -21,9 +21,8 @@ from app.reversals import accept as reversal_acceptance
 from app.reversals import read
 from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal, ReversalLost
-from app.reversals.preview import recoverable
 from app.reversals.read import EntryRow, ReversalRow
-from app.reversals.request import ReverseReading, ReverseRequest
+from app.reversals.request import ReverseReading, ReverseRequest, recoverable
 from app.settings import Settings
 
 blueprint = Blueprint("reverse", __name__)

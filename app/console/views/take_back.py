@@ -26,8 +26,7 @@ from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal
-from app.reversals.preview import Recoverable, recoverable
-from app.reversals.request import ReverseReading, ReverseRequest
+from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
 from app.settings import settings
 from app.values.ids import POSITIONS
 
