@@ -222,8 +222,8 @@ MUTANTS = (
         edits=[
             (
                 "app/batches/schedule.py",
-                "sandbox, 'batch.cancelled', id, cancelled_at FROM",
-                "sandbox, 'batch.refused', id, cancelled_at FROM",
+                'cancelled_at=NOW)}", "batch.cancelled"',
+                'cancelled_at=NOW)}", "batch.refused"',
             )
         ],
         tests=["tests/integration/test_audit.py"],
