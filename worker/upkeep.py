@@ -35,7 +35,7 @@ from app.postgres.database import is_locked_out, steps, transaction
 from app.request_log import drop_old_requests
 from app.settings import settings
 from app.statement import counting
-from worker.draining import drain_and_tell, number
+from worker.tasks import drain_and_tell, number
 
 SWEEP_EVERY_S = 1.0
 RELEASE_EVERY_S = 1.0

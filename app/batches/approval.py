@@ -24,7 +24,7 @@ from app.batches.read import (
     REJECTED,
     SCHEDULED,
 )
-from app.batches.schedule import NOW, LockedBatch, changing, lock_batch
+from app.batches.schedule import NOW, LockedBatch, changing, lock_batch, scheduled_of
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
@@ -166,16 +166,8 @@ def _require_room(connection: Connection, who: Caller) -> None:
     Who holds this lock never waits for the organization's row, which this transaction has.
     """
     locks.wait_for(connection, locks.Kind.SCHEDULES, who.organization.id)
-    parameters = {"organization_id": who.organization.id, "sandbox": who.sandbox, "at_most": SCHEDULED_MAX}
-    if connection.execute(_COUNT_SCHEDULED, parameters).scalar_one() >= SCHEDULED_MAX:
+    if scheduled_of(connection, who.organization.id, sandbox=who.sandbox).batches >= SCHEDULED_MAX:
         raise ScheduledLimit(SCHEDULED_MAX)
-
-
-_COUNT_SCHEDULED = text("""
-    SELECT count(*) FROM (SELECT FROM batches
-                          WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
-                          LIMIT :at_most) scheduled
-""")
 
 
 def _answer(who: Caller, batch_id: int, batch: LockedBatch) -> dict[str, Any]:

@@ -50,10 +50,10 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
             continue
         assert batch.debited_count is not None, "it is issued"
         # The balance pays the first ones, so the rest is one range.
-        for row in batches.transactions_between(
+        for row in batches.transactions_of(
             connection,
             batch.id,
-            batch.debited_count,
+            first=batch.debited_count,
             organization_id=batch.organization_id,
             at_most=batch.recipient_count - batch.debited_count,
         ):

@@ -31,7 +31,7 @@ def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[Reques
     """Collect the drains for which a task sends a message, in place of the broker."""
     sent: list[Request] = []
     monkeypatch.setattr(
-        "worker.draining.submit",
+        "worker.tasks.submit",
         lambda organization_id, request_id: sent.append(Request(organization_id, request_id)),
     )
     return sent
@@ -59,7 +59,7 @@ def test_a_task_whose_turn_is_over_asks_for_a_fresh_one_with_the_request_it_work
 ) -> None:
     monkeypatch.setattr(issue, "BATCHES_MAX", 1)
     monkeypatch.setattr(drain, "ROUNDS_MAX", 2)
-    monkeypatch.setattr("worker.draining._TURN_S", 0.0)
+    monkeypatch.setattr("worker.tasks._TURN_S", 0.0)
     organization_id = books.make_organization(100)
     for _ in range(3):
         books.queue_batch(organization_id, [ANN], 1)

@@ -185,7 +185,7 @@ def test_a_drain_whose_events_cannot_be_numbered_is_done_all_the_same(
     def fails(*_: object) -> int:
         raise OperationalError("", None, Exception())
 
-    monkeypatch.setattr("worker.draining.number_events", fails)
+    monkeypatch.setattr("worker.tasks.number_events", fails)
     assert upkeep.drain_and_tell(organization_id) == ([batch_id], False)
     assert "events_not_numbered" in {event["event"] for event in events}
     monkeypatch.undo()

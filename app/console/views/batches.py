@@ -73,8 +73,8 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
-        rows = batches.transactions_between(
-            connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
+        rows = batches.transactions_of(
+            connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
         sums = sums_of(connection, [batch.id], organization_id=batch.organization_id)
         points = (

@@ -128,8 +128,8 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         choice = _choice(batch, form)
         found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
-        rows = batches.transactions_between(
-            connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
+        rows = batches.transactions_of(
+            connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
     bodies = payloads.transaction_payloads((batch, row) for row in rows)
     form.seen.data = choice.seen(batch, found)

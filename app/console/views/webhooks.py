@@ -13,7 +13,7 @@ from app.console.forms import ReplayForm, WebhookForm, say_why
 from app.console.one_effect import FormUsed, change
 from app.errors import Faults, InvalidRequest, PointsError
 from app.events.log import PATTERNS
-from app.events.read import state_of
+from app.events.payloads import state_of
 from app.members.members import ADMIN
 from app.pages import delivery_pages
 from app.pages.filters import Filters
