@@ -107,13 +107,13 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
 _LOCK_ORGANIZATION = text("SELECT id FROM organizations WHERE id = :id FOR NO KEY UPDATE")
 
 
-def outlast_writers(connection: Connection, tables: Sequence[str]) -> bool:
-    """Wait for everybody who writes to some tables now; False if one of them takes longer than anything may.
+def outlast_writers(connection: Connection, tables: Sequence[str], *, within_s: float | None = None) -> bool:
+    """Wait for everybody who writes to some tables now; False if one of them takes longer (None: than anything may).
 
     Whoever writes to a table holds a lock on it from before the statement looks at anything until after the commit. So
     it is enough to wait for the few who hold it now. They are not kept from anything.
     """
-    give_up_at = time.monotonic() + _WRITES_AT_MOST_S
+    give_up_at = time.monotonic() + (_WRITES_AT_MOST_S if within_s is None else within_s)
     writing = now_writing = _writing_to(connection, tables)
     while writing := writing & now_writing:
         if time.monotonic() > give_up_at:

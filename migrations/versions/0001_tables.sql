@@ -539,14 +539,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS 'SELECT (hashtextextended($1, CASE WHEN $2 THEN $3 ELSE 0 END) >> 32)::int';
 
 -- How far it is listed, in batch ids; at first there is no row. What is held below `listed_to` is listed, and so is, by
--- its issue, what is issued from now on below `listing_to`. Issues that were not told so have lower transaction numbers
--- than `told_before`; null: not known yet.
+-- its issue, what is issued from now on below `listing_to`.
 CREATE TABLE held_listing (
     is_the_one boolean DEFAULT true CONSTRAINT pk_held_listing PRIMARY KEY
         CONSTRAINT ck_held_listing_one_row CHECK (is_the_one),
     listed_to bigint NOT NULL,
     listing_to bigint NOT NULL,
-    told_before xid8,
     CONSTRAINT ck_held_listing_in_order CHECK (listed_to BETWEEN 0 AND listing_to)
 );
 

@@ -315,7 +315,7 @@ _OF_THE_READ = text("""
 
 
 def _list_all_held() -> None:
-    for _ in range(3):
+    for _ in range(2):
         held.list_full()
 
 
