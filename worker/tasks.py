@@ -16,8 +16,8 @@ from app.batches import read as batches
 from app.events.sequencer import NUMBERED_MAX, number_events
 from app.ledger.drain import drain
 from app.messaging import hints, worker_counters
-from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery, submit
-from app.messaging.requests import Request, Staying, need_message, note_arrival
+from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, Job, celery, submit
+from app.messaging.requests import Staying, need_message, note_arrival
 from app.messaging.worker_counters import AUDITS, Counts, count
 from app.postgres.database import snapshot, steps, transaction
 from app.postgres.standby import long_read
@@ -39,14 +39,14 @@ def drain_and_stay(organization_id: int, request_id: str | None = None) -> list[
     Raises:
         DBAPIError, TimeoutError: no connection can be made. What was not committed is still queued.
     """
-    request = Request(organization_id, request_id)
+    request = Job(organization_id, request_id=request_id)
     note_arrival(request)
     turn = _Turn(request)
     try:
         turn.work()
     finally:
         for one in need_message(turn.leave(), are_noted=True):
-            submit(one.organization_id, request_id=one.request_id)
+            submit(one)
     turn.number()
     return turn.final
 
@@ -54,7 +54,7 @@ def drain_and_stay(organization_id: int, request_id: str | None = None) -> list[
 class _Turn:
     """What one job does: the drain that it is for, and those that fronts ask for meanwhile."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Job) -> None:
         self._staying = Staying()
         self._now = request
         self._to_do = deque([request])
@@ -72,7 +72,7 @@ class _Turn:
             if not self._to_do and (asked := self._staying.wait(at_most_s=left_s, when_idle=self.number)):
                 self._to_do.append(asked)
 
-    def leave(self) -> list[Request]:
+    def leave(self) -> list[Job]:
         """Stay no longer; return what is left to do."""
         asked = self._staying.withdraw()
         return [*self._to_do, *([asked] if asked else [])]
@@ -82,7 +82,7 @@ class _Turn:
         while self._to_number:
             _number_unless_failing(self._to_number.pop())
 
-    def _drain(self, request: Request) -> None:
+    def _drain(self, request: Job) -> None:
         self._now = request
         if request.request_id:
             bind_contextvars(request_id=request.request_id)

@@ -26,8 +26,8 @@ from app.events import sequencer
 from app.ledger import claim, fold, held, returns
 from app.messaging import worker_counters
 from app.messaging.broker import FORGET_UNREAD_EVERY_S, Unread
-from app.messaging.jobs import submit
-from app.messaging.requests import Request, need_message
+from app.messaging.jobs import Job, submit
+from app.messaging.requests import need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres import partitions
 from app.postgres.connections import require_writable_server
@@ -103,9 +103,9 @@ def release() -> None:
     organizations = list(dict.fromkeys(released))
     if released:
         _log.info("released", organizations=len(organizations), batches=len(released))
-    asked = [Request(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
+    asked = [Job(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
     for request in need_message(asked):
-        if not submit(request.organization_id):
+        if not submit(request):
             return  # Each further one would wait for the broker as long.
 
 

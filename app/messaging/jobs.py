@@ -114,24 +114,25 @@ patch_kombu()
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
 
 
-def submit(
-    organization_id: int,
-    *,
-    batch_id: int | None = None,
-    recipients: int | None = None,
-    request_id: str | None = None,
-) -> bool:
+class Job(NamedTuple):
+    """A drain that is asked for: of all that an organization has queued.
+
+    The others are for Flower and the logs: a batch of it (None: a reversal), its number of recipients, and the id of
+    the HTTP request behind it.
+    """
+
+    organization_id: int
+    batch_id: int | None = None
+    recipients: int | None = None
+    request_id: str | None = None
+
+
+def submit(job: Job) -> bool:
     """Ask the workers to drain an organization's queue; tell whether the broker took the message.
 
-    `batch_id`, `recipients` (a count) and `request_id` are for Flower and the logs; the drain takes everything that is
-    queued. If the broker is away, that is not an error: the batch is accepted, and a sweep drains it.
+    If the broker is away, that is not an error: the batch is accepted, and a sweep drains it.
     """
-    arguments = {
-        "organization_id": organization_id,
-        "batch_id": batch_id,
-        "recipients": recipients,
-        "request_id": request_id,
-    }
+    arguments = job._asdict()
     try:
         celery.send_task(
             ISSUE,
@@ -142,7 +143,7 @@ def submit(
             confirm_timeout=CONFIRMED_WITHIN_S,
         )
     except OperationalError:
-        _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
+        _log.warning("broker_out_of_reach", organization_id=job.organization_id, batch_id=job.batch_id)
         return False
     return True
 

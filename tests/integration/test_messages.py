@@ -49,7 +49,7 @@ def test_the_messages_that_no_worker_has_taken_are_counted(monkeypatch: pytest.M
         app.add_defaults(jobs._configuration)
         monkeypatch.setattr(jobs, "celery", app)
         assert jobs.messages_waiting() == 0
-        assert jobs.submit(1)
+        assert jobs.submit(jobs.Job(1))
         assert jobs.messages_waiting() == 1
         assert [(metric.name, metric.samples[0].value) for metric in page.broker()] == [("points_broker_messages", 1)]
 

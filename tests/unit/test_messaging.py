@@ -10,7 +10,8 @@ import pytest
 
 from app.messaging import hints, worker_counters
 from app.messaging.broker import broker_settings
-from app.messaging.requests import Request, need_message
+from app.messaging.jobs import Job
+from app.messaging.requests import need_message
 from app.settings import settings
 
 
@@ -53,7 +54,7 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
     _USES[first]()  # Redis is out of reach.
     for use in _USES.values():
         use()
-        assert not need_message([Request(7)])
+        assert not need_message([Job(7)])
     assert [event["event"] for event in events] == [first]
     now += 1
     _USES[first]()
@@ -61,7 +62,7 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
 
 
 def test_without_redis_another_broker_takes_each_request_for_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [Request(7), Request(7)]
+    requests = [Job(7), Job(7)]
     assert need_message(requests) == []  # Redis is the broker.
     monkeypatch.setenv("POINTS_BROKER_URL", "amqp://points:hush@127.0.0.1:1/")
     settings.cache_clear()

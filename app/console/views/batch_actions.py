@@ -16,7 +16,8 @@ from app.console.moment_form import MomentForm
 from app.console.views.batches import get_batch
 from app.errors import BatchConflict, InvalidRequest, LimitReached, MayNotIssue
 from app.members.members import APPROVER, SENDER
-from app.messaging.requests import Job, drains
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.postgres.database import transaction
 from app.uploads import listed

@@ -20,7 +20,8 @@ from app.console.send_forms import TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
 from app.members.members import SENDER
-from app.messaging.requests import Job, drains
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
