@@ -11,7 +11,7 @@ import psycopg
 
 from app.batches.read import DIGESTED
 from app.events.log import OF_REGISTERED_USERS
-from app.postgres.digests import digest
+from app.postgres.database import digest
 
 RECIPIENTS = 1_000
 # The first recipients of each batch of a step are the same: so each of these addresses holds a point of each batch.

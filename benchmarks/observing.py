@@ -7,10 +7,9 @@ from time import process_time
 from flask import Flask, Response
 
 from app import logs
+from app.ledger.drain import counts_of
 from app.ledger.issue import Outcome
-from app.ledger.report import counts_of
-from app.metrics.record import current_record
-from app.metrics.requests import count_request
+from app.metrics.requests import count_request, current_record
 from app.web.recording import _begin, _end, _end_with_line
 
 _TIMES = 2_000

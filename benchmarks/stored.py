@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import psycopg
 
 from app.batches.read import DIGESTED
-from app.postgres.digests import digest
+from app.postgres.database import digest
 
 # Every batch pays every user, like a service that sends to the same people many times.
 _BATCHES = """

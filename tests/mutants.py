@@ -214,7 +214,7 @@ MUTANTS = (
     ),
     Mutant(
         name="a reversal that is refused counts what it would give back",
-        edits=[("app/reversals/preview.py", "recoverable=0 if refusal else points", "recoverable=points")],
+        edits=[("app/reversals/request.py", "recoverable=0 if refusal else points", "recoverable=points")],
         tests=["tests/contract/test_nothing_taken.py"],
     ),
     Mutant(
@@ -222,8 +222,8 @@ MUTANTS = (
         edits=[
             (
                 "app/batches/schedule.py",
-                "sandbox, 'batch.cancelled', id, cancelled_at FROM",
-                "sandbox, 'batch.refused', id, cancelled_at FROM",
+                'cancelled_at=NOW)}", "batch.cancelled"',
+                'cancelled_at=NOW)}", "batch.refused"',
             )
         ],
         tests=["tests/integration/test_audit.py"],

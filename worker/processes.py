@@ -1,9 +1,14 @@
-"""What each Celery process does when it starts and ends: its log and its connections."""
+"""What each Celery process does when it starts and ends: its log, its connections, and its upkeep beside the pool."""
 
 import logging
+import os
+import subprocess
+import sys
+import threading
 from typing import Any
 
 import billiard.pool
+from celery import bootsteps
 from celery.signals import (
     beat_init,
     setup_logging,
@@ -15,8 +20,10 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
+from app.messaging.jobs import celery
 from app.postgres.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
+from worker.deliveries import is_delivering
 
 # These log a line for each task sent, received and done. The ledger logs what was issued.
 _VERBOSE_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
@@ -37,7 +44,7 @@ def _log(**_: Any) -> None:
 @worker_ready.connect
 def _warn_of_unknown_settings(**_: Any) -> None:
     for name, meant in misspelt_settings():
-        logs.logger().warning("setting_not_known", name=name, meant=meant)
+        _logger.warning("setting_not_known", name=name, meant=meant)
 
 
 @beat_init.connect
@@ -62,3 +69,58 @@ def _bind_log_context(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
 @task_postrun.connect
 def _clear_log_context(**_: Any) -> None:
     clear_contextvars()
+
+
+_STARTS_AGAIN_AFTER_S = 1.0
+
+_logger = logs.logger()
+
+
+class Upkeep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no types.
+    """Runs `worker.upkeep` as a process, and starts it again when it dies.
+
+    A thread waits for the process, because the parent's loop blocks while the broker is away.
+    """
+
+    requires = ("celery.worker.components:Pool",)
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        super().__init__(parent, **options)
+
+    def include_if(self, parent: Any) -> bool:
+        return not is_delivering(parent)  # A delivering worker has its own step, `Look`.
+
+    def start(self, parent: Any) -> None:
+        threading.Thread(target=self._keep_running, name="upkeep", daemon=True).start()
+
+    def stop(self, parent: Any) -> None:
+        """Kill it at any point: what it has not committed is still queued."""
+        with self._lock:
+            self._stopping.set()
+            if self._process is not None:
+                self._process.kill()
+
+    terminate = stop
+
+    def _keep_running(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if (process := self._spawn()) is not None:
+                    process.wait()
+            except OSError as error:  # Too many processes, or too little memory, just now.
+                _logger.warning("upkeep_failed", work="start", **logs.kind_of(error))
+            self._stopping.wait(_STARTS_AGAIN_AFTER_S)
+
+    def _spawn(self) -> subprocess.Popen[bytes] | None:
+        with self._lock:
+            if self._stopping.is_set():
+                return None
+            command = [sys.executable, "-m", "worker.upkeep", str(os.getpid())]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+            return self._process
+
+
+celery.steps["worker"].add(Upkeep)

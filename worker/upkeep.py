@@ -2,7 +2,7 @@
 
 What is scheduled, queued, held or not yet folded is in PostgreSQL, so this work goes on while the broker is away. The
 worker's parent then waits for the broker, and its pool gets nothing to do. A parent that forks must not hold the
-connections and locks of a thread that works. So this is a separate program, which `worker.beside` starts and kills.
+connections and locks of a thread that works. So this is a separate program, which `worker.processes` starts and kills.
 
 Nothing is lost when it is killed: what it has not committed is still there for the next one. Every worker has one, and
 they share the work: a drain has one owner, and so has each search for crossings, each fold and each return.
@@ -20,22 +20,22 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.batches import schedule, unanswered
+from app.batches import approval, schedule
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, held, returns
-from app.messaging import last_runs
-from app.messaging.jobs import submit
-from app.messaging.requests import Request, need_message
+from app.messaging import worker_counters
+from app.messaging.broker import FORGET_UNREAD_EVERY_S, Unread
+from app.messaging.jobs import Job, submit
+from app.messaging.requests import need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres import partitions
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
-from app.request_log.rows import drop_old_requests
+from app.request_log import drop_old_requests
 from app.settings import settings
 from app.statement import counting
-from worker.draining import drain_and_tell, number
-from worker.unread import FORGET_UNREAD_EVERY_S, Unread
+from worker.tasks import drain_and_tell, number
 
 SWEEP_EVERY_S = 1.0
 RELEASE_EVERY_S = 1.0
@@ -87,7 +87,7 @@ def sweep() -> None:
         swept += drain_and_tell(organization_id)[0]
     if swept:
         _log.info("swept", organization_ids=waiting, batches=len(swept))
-    last_runs.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
+    worker_counters.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
 
 
 def release() -> None:
@@ -103,9 +103,9 @@ def release() -> None:
     organizations = list(dict.fromkeys(released))
     if released:
         _log.info("released", organizations=len(organizations), batches=len(released))
-    asked = [Request(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
+    asked = [Job(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
     for request in need_message(asked):
-        if not submit(request.organization_id):
+        if not submit(request):
             return  # Each further one would wait for the broker as long.
 
 
@@ -148,7 +148,7 @@ def drop_requests() -> None:
 
 def reject_unanswered() -> None:
     """Reject what nobody has approved or rejected in time; what is left after these steps waits for the next run."""
-    step = partial(unanswered.reject_unanswered, at_most=_REJECT_STEP)
+    step = partial(approval.reject_unanswered, at_most=_REJECT_STEP)
     rejected = steps(step, steps_max=_REJECT_STEPS_MAX)
     if rejected:
         _log.info("unanswered_rejected", batches=rejected)

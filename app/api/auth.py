@@ -8,7 +8,7 @@ from app.api.requests.query import refuse_parameters
 from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
 from app.errors import InsufficientScope, InvalidKey, PointsError
-from app.metrics.record import current_record
+from app.metrics.requests import current_record
 from app.platform import keys as platform_keys
 from app.platform.keys import PlatformCaller
 from app.postgres.database import single_statement

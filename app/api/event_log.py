@@ -12,7 +12,7 @@ from app.api.answers import envelope
 from app.api.requests.query import EventsRequest
 from app.api.sending.wait_slots import WaitSlots
 from app.errors import InvalidRequest
-from app.events import read as pages
+from app.events import payloads as pages
 from app.events.payloads import Event, render_anyway
 from app.messaging import waiting_calls
 from app.postgres.database import single_statement, transaction

@@ -12,7 +12,7 @@ from limits.storage import RedisStorage
 
 from app.api.auth import hash_of_given_key
 from app.messaging.process_redis import redis_client
-from app.metrics.record import current_record
+from app.metrics.requests import current_record
 from app.settings import settings
 
 # While Redis is away, each process counts up to this limit, which no caller reaches. The library then retries Redis at

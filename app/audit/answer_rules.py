@@ -1,9 +1,17 @@
-"""The audit rules about what was answered, and to whom, in the form of `app.audit.rules`."""
+"""The audit rules about what was answered, and about what is counted by the day, in the form of `app.audit.rules`."""
 
 from app.batches.read import DIGESTED as OF_BATCH
-from app.postgres.digests import digest
+from app.postgres.database import digest
 from app.reversals.read import CODES
 from app.reversals.read import DIGESTED as OF_REVERSAL
+from app.statement.read import DAY_OF_MOMENT, MOVES, SUMS, begin_of
+
+
+def _told(row: str) -> str:
+    """Word in SQL the sums of a day as a person reads them."""
+    figures = ", ".join(f"'{name} ' || coalesce({row}.{name}, 0)" for name in SUMS)
+    return f"concat_ws(', ', {figures})"
+
 
 ANSWER_RULES = {
     "a batch and a reversal are as they were accepted and answered": f"""
@@ -38,4 +46,47 @@ ANSWER_RULES = {
               LEFT JOIN members m ON m.id = s.member_id
               WHERE s.member_id IS NOT NULL AND m.organization_id IS DISTINCT FROM s.organization_id) owned
         ORDER BY noun, id""",
+    "a key's day counts the points of its batches, but for those refused, cancelled or not paid": """
+        SELECT format('key %s on %s', api_key_id, day) AS subject,
+               format('%s used less %s given back, where its batches count %s', sum(used), sum(given_back),
+                      sum(counted)) AS seen
+        FROM (
+            SELECT api_key_id, day, used, 0 AS given_back, 0 AS counted FROM key_days
+            UNION ALL
+            SELECT api_key_id, day, 0, points, 0 FROM points_given_back
+            UNION ALL
+            SELECT b.api_key_id, CAST(b.created_at AT TIME ZONE 'UTC' AS date), 0, 0,
+                   CASE WHEN b.status = 'issued' THEN b.debited_amount
+                        WHEN b.status IN ('refused', 'cancelled', 'rejected') THEN 0
+                        ELSE coalesce(b.amount::numeric * b.recipient_count, b.running_totals[b.recipient_count]) END
+            FROM batches b JOIN api_keys k ON k.id = b.api_key_id WHERE k.daily_limit IS NOT NULL
+        ) of_each
+        GROUP BY api_key_id, day
+        HAVING sum(used) - sum(given_back) <> sum(counted)
+        ORDER BY api_key_id, day""",
+    "a key's day has the limit of its key": """
+        SELECT format('key %s on %s', d.api_key_id, d.day) AS subject,
+               format('limit %s, of the key %s', d.daily_limit, coalesce(k.daily_limit::text, 'none')) AS seen
+        FROM key_days d LEFT JOIN api_keys k ON k.id = d.api_key_id
+        WHERE d.daily_limit IS DISTINCT FROM k.daily_limit
+        ORDER BY d.api_key_id, d.day""",
+    # With the rule that the balance is the sum of all moves, every opening and closing balance of a statement follows.
+    "what is counted of a day is what the books have of it": f"""
+        SELECT format('organization %s, %s, %s', coalesce(c.organization_id, b.organization_id),
+                      CASE WHEN coalesce(c.sandbox, b.sandbox) THEN 'sandbox' ELSE 'live' END,
+                      coalesce(c.day, b.day)) AS subject,
+               format('counted %s; in the books %s', {_told("c")}, {_told("b")}) AS seen
+        FROM (SELECT s.* FROM daily_sums s
+              JOIN modes mode ON (mode.organization_id, mode.sandbox) = (s.organization_id, s.sandbox)
+              WHERE {begin_of("s.day")} < mode.counted_until) c
+        FULL JOIN (SELECT moves.organization_id, moves.sandbox, {DAY_OF_MOMENT} AS day,
+                          {", ".join(f"sum({name}) AS {name}" for name in SUMS)}
+                   FROM ({MOVES}) moves
+                   JOIN modes mode ON (mode.organization_id, mode.sandbox) = (moves.organization_id, moves.sandbox)
+                   WHERE moves.moment < mode.counted_until GROUP BY 1, 2, 3) b
+               ON (b.organization_id, b.sandbox, b.day) = (c.organization_id, c.sandbox, c.day)
+        WHERE ({", ".join(f"c.{name}" for name in SUMS)})
+              IS DISTINCT FROM ({", ".join(f"b.{name}" for name in SUMS)})
+        ORDER BY coalesce(c.organization_id, b.organization_id), coalesce(c.sandbox, b.sandbox),
+                 coalesce(c.day, b.day)""",
 }

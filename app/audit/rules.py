@@ -1,14 +1,9 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
 from app.audit.answer_rules import ANSWER_RULES
-from app.audit.entry_rules import ENTRY_RULES
 from app.audit.event_rules import EVENT_RULES
-from app.audit.key_rules import KEY_RULES
-from app.audit.platform_rules import PLATFORM_RULES
-from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
-from app.audit.statement_rules import STATEMENT_RULES
-from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
+from app.batches.verify import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -17,31 +12,28 @@ from app.values.ids import POSITIONS
 RULES = (
     {
         "refills less debits plus reversals are the balance": """
-        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
+        SELECT o.subject,
                format('refills %s, debits %s, taken back %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0),
                       coalesce(e.points, 0), o.balance) AS seen
-        FROM (SELECT id, false AS sandbox, balance FROM organizations
-              UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
+        FROM modes o
         LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
-               ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
+               ON (r.organization_id, r.sandbox) = (o.organization_id, o.sandbox)
         LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(coalesce(t.amount, b.amount)) AS points
                    FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.debited GROUP BY 1, 2) d
-               ON (d.organization_id, d.sandbox) = (o.id, o.sandbox)
+               ON (d.organization_id, d.sandbox) = (o.organization_id, o.sandbox)
         LEFT JOIN (SELECT r.organization_id, r.sandbox, sum(e.reversed) AS points
                    FROM reversal_entries e JOIN reversals r ON r.id = e.reversal_id GROUP BY 1, 2) e
-               ON (e.organization_id, e.sandbox) = (o.id, o.sandbox)
+               ON (e.organization_id, e.sandbox) = (o.organization_id, o.sandbox)
         WHERE coalesce(r.points, 0) - coalesce(d.points, 0) + coalesce(e.points, 0) <> o.balance OR o.balance < 0
-        ORDER BY o.id, o.sandbox""",
+        ORDER BY o.organization_id, o.sandbox""",
         "a last refill is the balance after the newest refill": """
-        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
-               format('last refill %s, newest refill %s', o.last_refill, r.balance) AS seen
-        FROM (SELECT id, false AS sandbox, last_refill FROM organizations
-              UNION ALL SELECT id, true, sandbox_last_refill FROM organizations) o
+        SELECT o.subject, format('last refill %s, newest refill %s', o.last_refill, r.balance) AS seen
+        FROM modes o
         LEFT JOIN (SELECT DISTINCT ON (organization_id, sandbox) organization_id, sandbox, balance
                    FROM refills ORDER BY organization_id, sandbox, id DESC) r
-               ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
+               ON (r.organization_id, r.sandbox) = (o.organization_id, o.sandbox)
         WHERE coalesce(r.balance, 0) <> o.last_refill
-        ORDER BY o.id, o.sandbox""",
+        ORDER BY o.organization_id, o.sandbox""",
         "a user's balance is the credited live transactions, less what was taken back": """
         SELECT format('user %s', user_id) AS subject,
                format('of organization %s: credits %s, balance %s of which %s are not folded yet', organization_id,
@@ -68,22 +60,21 @@ RULES = (
         WHERE h.organization_id IS DISTINCT FROM t.organization_id
         ORDER BY t.id""",
         "what is kept as held is the sum of the held transactions": """
-        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
+        SELECT o.subject,
                format('%s points of %s held, and %s points of %s kept', coalesce(h.points, 0), coalesce(h.count, 0),
-                      o.points, o.count) AS seen
-        FROM (SELECT id, false AS sandbox, held_points - coalesce(c.points, 0) AS points,
-                     held_count - coalesce(c.count, 0) AS count
-              FROM organizations
-              LEFT JOIN (SELECT organization_id, sum(points) AS points, sum(count) AS count
-                         FROM unfolded_claims GROUP BY 1) c ON c.organization_id = organizations.id
-              UNION ALL SELECT id, true, sandbox_held_points, sandbox_held_count FROM organizations) o
+                      k.points, k.count) AS seen
+        FROM modes o
+        LEFT JOIN (SELECT organization_id, sum(points) AS points, sum(count) AS count
+                   FROM unfolded_claims GROUP BY 1) c ON c.organization_id = o.organization_id AND NOT o.sandbox
+        CROSS JOIN LATERAL (SELECT o.held_points - coalesce(c.points, 0) AS points,
+                                   o.held_count - coalesce(c.count, 0) AS count) k
         LEFT JOIN (SELECT t.organization_id, t.sandbox, sum(coalesce(t.points_left, t.amount, b.amount)) AS points,
                           count(*) AS count
                    FROM transactions t JOIN batches b ON b.id = t.batch_id
                    WHERE t.debited AND NOT t.credited AND t.points_left IS DISTINCT FROM 0 GROUP BY 1, 2) h
-               ON (h.organization_id, h.sandbox) = (o.id, o.sandbox)
-        WHERE coalesce(h.points, 0) <> o.points OR coalesce(h.count, 0) <> o.count
-        ORDER BY o.id, o.sandbox""",
+               ON (h.organization_id, h.sandbox) = (o.organization_id, o.sandbox)
+        WHERE coalesce(h.points, 0) <> k.points OR coalesce(h.count, 0) <> k.count
+        ORDER BY o.organization_id, o.sandbox""",
         "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
@@ -169,14 +160,12 @@ RULES = (
              UNION ALL SELECT organization_id, sandbox, balance::numeric - amount FROM refills
              UNION ALL SELECT organization_id, sandbox, current_balance::numeric - reversed_amount
              FROM reversals WHERE status = 'done'
-             UNION ALL SELECT id, false, balance FROM organizations
-             UNION ALL SELECT id, true, sandbox_balance FROM organizations)
+             UNION ALL SELECT organization_id, sandbox, balance FROM modes)
             EXCEPT ALL
             (SELECT organization_id, sandbox, current_balance FROM batches WHERE status = 'issued'
              UNION ALL SELECT organization_id, sandbox, balance FROM refills
              UNION ALL SELECT organization_id, sandbox, current_balance FROM reversals WHERE status = 'done'
-             UNION ALL SELECT id, false, 0 FROM organizations
-             UNION ALL SELECT id, true, 0 FROM organizations)
+             UNION ALL SELECT organization_id, sandbox, 0 FROM modes)
         ) unexplained
         ORDER BY organization_id, sandbox""",
         "only an issued batch has transactions": """
@@ -233,11 +222,6 @@ RULES = (
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
-    | ENTRY_RULES
     | EVENT_RULES
-    | PLATFORM_RULES
-    | RETURN_RULES
     | ANSWER_RULES
-    | STATEMENT_RULES
-    | KEY_RULES
 )

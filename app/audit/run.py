@@ -22,7 +22,22 @@ _COUNTED = "every row can be counted"
 
 # A rule is planned for all its rows. For the first hundred PostgreSQL would compare each row with each other, one after
 # the other, because it expects to find so many soon; in books that balance there is none.
-_FIRST = "WITH breaches AS MATERIALIZED ({rule}) SELECT * FROM breaches LIMIT :breaches_shown_max"
+#
+# `modes` has a row for each organization and mode, and its `subject`, as a breach names it.
+_FIRST = """
+    WITH modes AS (
+        SELECT *, format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
+                      AS subject
+        FROM (SELECT id AS organization_id, false AS sandbox, balance, last_refill, held_points, held_count,
+                     counted_until FROM organizations
+              UNION ALL
+              SELECT id, true, sandbox_balance, sandbox_last_refill, sandbox_held_points, sandbox_held_count,
+                     sandbox_counted_until FROM organizations) each
+    ), breaches AS MATERIALIZED (
+        {rule}
+    )
+    SELECT * FROM breaches LIMIT :breaches_shown_max
+"""
 
 _PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CROSSING_GRACE_S}
 

@@ -15,8 +15,7 @@ from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused
 from app.organizations import may_not_issue
 from app.postgres import locks
-from app.postgres.database import fetch_all
-from app.postgres.digests import digest
+from app.postgres.database import digest, fetch_all
 from app.values.timestamps import EARLIEST, LATEST, bounds_fault
 
 # An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.

@@ -4,7 +4,6 @@ Approved, it is queued or scheduled as if it had been accepted at that moment, a
 then (`app.batches.queue.PLACE`).
 """
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -25,12 +24,11 @@ from app.batches.read import (
     REJECTED,
     SCHEDULED,
 )
-from app.batches.schedule import LockedBatch, lock_batch
+from app.batches.schedule import NOW, LockedBatch, changing, lock_batch, scheduled_of
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
-from app.postgres.digests import digest
-from app.settings import Settings
+from app.postgres.database import digest
 
 # What nobody has approved or rejected by then is rejected.
 ANSWERED_WITHIN_DAYS = 7
@@ -56,17 +54,7 @@ _WHAT_IT_IS = {
 }
 
 
-def read_rejection(fields: Mapping[str, Any], limits: Settings) -> str:
-    """Return the reason of a rejection.
-
-    Raises:
-        InvalidRequest: with every fault, each under its field.
-    """
-    faults = REJECTION.new_faults(fields)
-    reason = REASON.read(fields, faults, limits)
-    faults.raise_if_any()
-    assert reason is not None, "it is sent, and without a fault"
-    return reason
+read_rejection = REASON.read_alone
 
 
 def approve(connection: Connection, who: Caller, batch_id: int) -> LockedBatch | None:
@@ -178,16 +166,8 @@ def _require_room(connection: Connection, who: Caller) -> None:
     Who holds this lock never waits for the organization's row, which this transaction has.
     """
     locks.wait_for(connection, locks.Kind.SCHEDULES, who.organization.id)
-    parameters = {"organization_id": who.organization.id, "sandbox": who.sandbox, "at_most": SCHEDULED_MAX}
-    if connection.execute(_COUNT_SCHEDULED, parameters).scalar_one() >= SCHEDULED_MAX:
+    if scheduled_of(connection, who.organization.id, sandbox=who.sandbox).batches >= SCHEDULED_MAX:
         raise ScheduledLimit(SCHEDULED_MAX)
-
-
-_COUNT_SCHEDULED = text("""
-    SELECT count(*) FROM (SELECT FROM batches
-                          WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
-                          LIMIT :at_most) scheduled
-""")
 
 
 def _answer(who: Caller, batch_id: int, batch: LockedBatch) -> dict[str, Any]:
@@ -200,30 +180,80 @@ _BY = {
     "answered_by_key_id": "CAST(:api_key_id AS bigint)",
 }
 _SET_BY = ", ".join(f"{column} = {value}" for column, value in _BY.items())
-_NOW = "CAST(:now AS timestamptz)"
-_APPROVE = text(f"""
-    WITH approved AS (
-        UPDATE batches b SET status = :status, approved_at = {_NOW}, {_SET_BY}, queue_place = nextval('batches_id_seq'),
-                             digest = {digest(DIGESTED, "b", approved_at=_NOW, **_BY)}
-        WHERE b.id = :id AND b.organization_id = :organization_id
-        RETURNING b.organization_id, b.sandbox, b.id, b.send_at, b.approved_at
-    )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
-    SELECT organization_id, sandbox, 'batch.approved', id, send_at, approved_at FROM approved
-""")
+_APPROVE = changing(
+    f"status = :status, approved_at = {NOW}, {_SET_BY}, queue_place = nextval('batches_id_seq'),"
+    f" digest = {digest(DIGESTED, 'b', approved_at=NOW, **_BY)}",
+    "batch.approved",
+    send_at="send_at",
+)
 _TELL_SCHEDULED = text("""
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
     SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, approved_at FROM batches
     WHERE id = :id AND organization_id = :organization_id
 """)
 _REASON = "CAST(:reason AS text)"
-_REJECT = text(f"""
-    WITH rejected AS (
-        UPDATE batches b SET status = 'rejected', rejected_at = {_NOW}, {_SET_BY}, rejection_reason = {_REASON},
-                             digest = {digest(DIGESTED, "b", rejected_at=_NOW, rejection_reason=_REASON, **_BY)}
-        WHERE b.id = :id AND b.organization_id = :organization_id
+_REJECT = changing(
+    f"status = 'rejected', rejected_at = {NOW}, {_SET_BY}, rejection_reason = {_REASON},"
+    f" digest = {digest(DIGESTED, 'b', rejected_at=NOW, rejection_reason=_REASON, **_BY)}",
+    "batch.rejected",
+)
+
+UNANSWERED = f"Nobody approved or rejected it within {ANSWERED_WITHIN_DAYS} days."
+
+
+def reject_unanswered(connection: Connection, *, at_most: int) -> int:
+    """Reject up to `at_most` batches of one organization that nobody has answered in time; return how many.
+
+    An organization whose row somebody holds is passed over, and waits for the next run.
+    """
+    parameters = {"at_most": at_most, "days": ANSWERED_WITHIN_DAYS, "reason": UNANSWERED}
+    organization_id = connection.execute(_LOCK_ONE_LATE, parameters).scalar_one_or_none()
+    if organization_id is None:
+        return 0
+    # A second statement, so that it sees what the holder of the row before has committed.
+    rejected = connection.execute(_REJECT_LATE, parameters | {"organization_id": organization_id}).scalars().all()
+    key_limits.give_back(connection, organization_id, rejected)
+    return len(rejected)
+
+
+# The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
+# second half is what is late only by the clock of a sandbox that is ahead.
+_LOCK_ONE_LATE = text("""
+    WITH last AS MATERIALIZED (
+        SELECT clock_timestamp() - make_interval(days => :days) AS moment
+    )
+    SELECT id FROM organizations
+    WHERE id = ANY(ARRAY(SELECT organization_id FROM batches
+                         WHERE status = 'awaiting_approval' AND created_at <= (SELECT moment FROM last)
+                         ORDER BY created_at, id LIMIT :at_most)
+                   || ARRAY(SELECT o.id FROM organizations o
+                            WHERE o.sandbox_ahead > '0'
+                              AND EXISTS (SELECT FROM batches
+                                          WHERE (organization_id, sandbox) = (o.id, true)
+                                            AND created_at <= (SELECT moment FROM last) + o.sandbox_ahead
+                                            AND status = 'awaiting_approval')
+                            LIMIT :at_most))
+    ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+""")
+_LATE_NOW = "late.now"
+_REJECT_LATE = text(f"""
+    WITH late AS MATERIALIZED (
+        SELECT b.id, m.now
+        FROM (SELECT is_sandbox, time_of(CAST(:organization_id AS bigint), is_sandbox) AS now
+              FROM (VALUES (false), (true)) modes (is_sandbox)) m
+        CROSS JOIN LATERAL (SELECT id FROM batches
+                            WHERE organization_id = :organization_id AND sandbox = m.is_sandbox
+                              AND created_at <= m.now - make_interval(days => :days)
+                              AND status = 'awaiting_approval'
+                            ORDER BY created_at LIMIT :at_most) b
+        LIMIT :at_most
+    ), rejected AS (
+        UPDATE batches b SET status = 'rejected', rejected_at = {_LATE_NOW}, rejection_reason = {_REASON},
+                             digest = {digest(DIGESTED, "b", rejected_at=_LATE_NOW, rejection_reason=_REASON)}
+        FROM late WHERE b.id = late.id AND b.status = 'awaiting_approval'
         RETURNING b.organization_id, b.sandbox, b.id, b.rejected_at
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)
-    SELECT organization_id, sandbox, 'batch.rejected', id, rejected_at FROM rejected
+    SELECT organization_id, sandbox, 'batch.rejected', id, rejected_at FROM rejected ORDER BY id
+    RETURNING batch_id
 """)

@@ -151,20 +151,19 @@ _ORGANIZATIONS_WAITING = text(f"""
 """)
 
 
-def postpone(connection: Connection, batch_id: int, *, organization_id: int) -> None:
-    """Put aside a batch that failed when it was tried alone: for 1 s, 2 s, 4 s … up to 10 s."""
-    connection.execute(_POSTPONE, {"id": batch_id, "organization_id": organization_id})
+def postpone(connection: Connection, queued_id: int, *, organization_id: int, table: str = "batches") -> None:
+    """Put aside a batch or a reversal: for 1 s, 2 s, 4 s … up to 10 s.
+
+    It failed when it was tried alone, or the batch of the reversal must come first.
+    """
+    connection.execute(_POSTPONE[table], {"id": queued_id, "organization_id": organization_id})
 
 
-def postpone_reversal(connection: Connection, reversal_id: int, *, organization_id: int) -> None:
-    """Put a reversal aside, for as long as a batch: it failed, or its batch must come first."""
-    connection.execute(_POSTPONE_REVERSAL, {"id": reversal_id, "organization_id": organization_id})
-
-
-_POSTPONE_IN = """
-    UPDATE {table} SET failures = failures + 1,
-        retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), {max_s}))
-    WHERE id = :id AND organization_id = :organization_id AND status = 'queued'
-"""
-_POSTPONE = text(_POSTPONE_IN.format(table="batches", max_s=_POSTPONED_MAX_S))
-_POSTPONE_REVERSAL = text(_POSTPONE_IN.format(table="reversals", max_s=_POSTPONED_MAX_S))
+_POSTPONE = {
+    table: text(f"""
+        UPDATE {table} SET failures = failures + 1,
+            retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), {_POSTPONED_MAX_S}))
+        WHERE id = :id AND organization_id = :organization_id AND status = 'queued'
+    """)
+    for table in ("batches", "reversals")
+}

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all, row_with_id
-from app.postgres.digests import digest
+from app.postgres.database import digest, fetch_all, row_with_id
+from app.values.ids import POSITIONS
 from app.values.payloads import NOT_FINAL, approval_of, sender_of
 
 STATUSES = ("awaiting_approval", "scheduled", "queued", "issued", "refused", "cancelled", "rejected")
@@ -125,9 +125,12 @@ _FIND_ACCEPTED = text(_BY_ID)
 _FIND = text(f"{_BY_ID} AND b.sandbox = :sandbox")
 
 
-def transactions_of(connection: Connection, batch_id: int, *, organization_id: int) -> list[TransactionRow]:
-    """Return the transactions of a batch in request order."""
-    parameters = {"batch_id": batch_id, "organization_id": organization_id}
+def transactions_of(
+    connection: Connection, batch_id: int, *, organization_id: int, first: int = 0, at_most: int = POSITIONS
+) -> list[TransactionRow]:
+    """Return the transactions of a batch in request order: all, or up to `at_most` from position `first` on."""
+    place = {"first": first, "last": first + at_most - 1}
+    parameters = {"batch_id": batch_id, "organization_id": organization_id, **place}
     return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS, parameters, binary=True)))
 
 
@@ -135,25 +138,9 @@ _TRANSACTIONS = f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
     WHERE t.batch_id = %(batch_id)s AND t.organization_id = %(organization_id)s
+      AND t.position BETWEEN %(first)s::int AND %(last)s::int
     ORDER BY t.position
 """.encode()
-
-
-def transactions_between(
-    connection: Connection, batch_id: int, first: int, *, organization_id: int, at_most: int
-) -> list[TransactionRow]:
-    """Return up to `at_most` transactions of a batch in request order, from position `first` on (the first is 0)."""
-    place = {"first": first, "last": first + at_most - 1}
-    parameters = {"batch_id": batch_id, "organization_id": organization_id, **place}
-    return list(map(TransactionRow._make, connection.execute(_TRANSACTIONS_BETWEEN, parameters)))
-
-
-_TRANSACTIONS_BETWEEN = text(f"""
-    SELECT {_TRANSACTION}
-    FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = :batch_id AND t.organization_id = :organization_id AND t.position BETWEEN :first AND :last
-    ORDER BY t.position
-""")
 
 
 def find_metadata(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 from app.batches import key_limits
@@ -15,8 +15,7 @@ from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchConflict, InvalidRequest
 from app.noun import Noun, Points, says
-from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
-from app.postgres.digests import digest
+from app.postgres.database import digest, is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
 from app.values.payloads import NOT_FINAL
 from app.values.timestamps import bounds_fault
@@ -30,9 +29,10 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         BatchConflict: it is issued, refused or rejected.
         NotKnown: somebody holds its organization; ask again.
     """
-    status = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
+    batch = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    status = batch.status
     if status in NOT_FINAL:
-        connection.execute(_CANCEL, {"id": batch_id, "organization_id": organization_id})
+        connection.execute(_CANCEL, {"id": batch_id, "organization_id": organization_id, "now": batch.now})
         key_limits.give_back(connection, organization_id, [batch_id])
     elif status in (REFUSED, REJECTED):
         raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
@@ -43,19 +43,24 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         )
 
 
-_CANCEL = text(f"""
-    WITH moment AS MATERIALIZED (
-        SELECT time_of(organization_id, sandbox) AS now FROM batches
-        WHERE id = :id AND organization_id = :organization_id
-    ), cancelled AS (
-        UPDATE batches b
-        SET status = 'cancelled', cancelled_at = moment.now, digest = {digest(DIGESTED, "b", cancelled_at="moment.now")}
-        FROM moment WHERE b.id = :id AND b.organization_id = :organization_id
-        RETURNING b.organization_id, b.sandbox, b.id, b.cancelled_at
-    )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)
-    SELECT organization_id, sandbox, 'batch.cancelled', id, cancelled_at FROM cancelled
-""")
+NOW = "CAST(:now AS timestamptz)"
+
+
+def changing(change: str, kind: str, *, send_at: str = "NULL") -> TextClause:
+    """Word a change of one locked batch, with the event that tells it; both are of the moment `:now`."""
+    return text(f"""
+        WITH changed AS (
+            UPDATE batches b SET {change} WHERE b.id = :id AND b.organization_id = :organization_id
+            RETURNING b.organization_id, b.sandbox, b.id, b.send_at
+        )
+        INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
+        SELECT organization_id, sandbox, '{kind}', id, {send_at}, {NOW} FROM changed
+    """)
+
+
+_CANCEL = changing(
+    f"status = 'cancelled', cancelled_at = {NOW}, digest = {digest(DIGESTED, 'b', cancelled_at=NOW)}", "batch.cancelled"
+)
 
 
 def reschedule(
@@ -80,19 +85,13 @@ def reschedule(
         raise InvalidRequest({"send_at": [sentence]})
     if send_at == batch.send_at:
         return False
-    connection.execute(_RESCHEDULE, {"id": batch_id, "organization_id": organization_id, "send_at": send_at})
+    moved = {"id": batch_id, "organization_id": organization_id, "now": batch.now, "send_at": send_at}
+    connection.execute(_RESCHEDULE, moved)
     return True
 
 
 # The event holds the new time, as the event of the acceptance held the first.
-_RESCHEDULE = text("""
-    WITH moved AS (
-        UPDATE batches SET send_at = :send_at WHERE id = :id AND organization_id = :organization_id
-        RETURNING organization_id, sandbox, id, send_at
-    )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
-    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, time_of(organization_id, sandbox) FROM moved
-""")
+_RESCHEDULE = changing("send_at = :send_at", "batch.scheduled", send_at="send_at")
 _REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/points/reverse)."
 _WHAT_TO_DO = {
     QUEUED: "it is due and waits to be issued. Until then it can be cancelled.",

@@ -11,7 +11,7 @@ from app.audit.run import BREACHES_SHOWN_MAX
 from app.audit.run import audit as audit_books
 from app.cli.answer import Answer, document
 from app.cli.operator_command import operator_command
-from app.messaging import last_runs
+from app.messaging import worker_counters
 from app.postgres.database import snapshot
 from app.postgres.standby import long_read
 from app.values.numbers import counted
@@ -28,7 +28,7 @@ def audit() -> Answer:
     began = time.monotonic()
     found = long_read(audit_books, within=snapshot)
     with suppress(RedisError):  # Without Redis there are no metrics to note it for.
-        last_runs.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
+        worker_counters.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
     looked_at = ", ".join(
         (
             counted(found.organizations, "organization"),

@@ -25,7 +25,7 @@ from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import Query, parse_page_request
 from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out, transaction
-from app.postgres.session_checks import WrongSession
+from app.postgres.timed_connection import WrongSession
 from app.settings import settings
 from app.values.authors import OPERATOR_LENGTH_MAX, Author
 

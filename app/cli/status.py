@@ -19,15 +19,15 @@ from app.cli.status_in_words import Found, described, down, warnings
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.messaging import last_runs, redis_faults
+from app.messaging import process_redis, worker_counters
+from app.messaging.jobs import answering, messages_waiting
 from app.messaging.process_redis import redis_client
-from app.messaging.queue_state import answering, messages_waiting
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
-from app.postgres.session_checks import missing, why_read_only
 from app.postgres.snapshots import oldest_snapshot
 from app.postgres.standby import state_of_standby
+from app.postgres.timed_connection import missing, why_read_only
 from app.settings import settings
 from app.statement.read import statement_of, today_of
 from app.webhooks.lag import lag_by_status, lags
@@ -187,15 +187,15 @@ def look_at_redis() -> dict[str, Any]:
             server = client.info("server")
             release = server.get("valkey_version") or server["redis_version"]
             found["redis"] = f"{server.get('server_name', 'redis')} {release}"
-            redis_faults.require_writes(client)  # Otherwise no worker can answer either.
+            process_redis.require_writes(client)  # Otherwise no worker can answer either.
             answers = answering(timeout_s=_TIMEOUT_S)
             return found | {
                 "queued_messages": messages_waiting(),
                 "workers": answers.workers,
                 "deliveries": answers.deliveries,
-                "is_swept": not answers.workers or last_runs.is_swept(client),
-                "swept_s_ago": last_runs.swept_s_ago(client),
+                "is_swept": not answers.workers or worker_counters.is_swept(client),
+                "swept_s_ago": worker_counters.swept_s_ago(client),
                 "beat": answers.beat,
             }
     except RedisError as error:
-        return found | {"redis_error": redis_faults.in_words(error)}
+        return found | {"redis_error": process_redis.in_words(error)}

@@ -11,8 +11,7 @@ from app.cli.options import RowId, sheet_option
 from app.erasing.erase import erase_user
 from app.errors import InvalidRequest, Refused
 from app.ledger.claim import claims
-from app.ledger.registering import change_user, register_user
-from app.ledger.user_requests import read_changes
+from app.ledger.registering import change_user, read_changes, register_user
 from app.pages import entry_pages
 from app.postgres.database import transaction
 from app.settings import settings

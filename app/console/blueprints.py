@@ -20,7 +20,7 @@ from app.console.forms import SignInForm
 from app.errors import PointsError
 from app.members import sessions
 from app.members.members import VIEWER, Member
-from app.metrics.record import current_record
+from app.metrics.requests import current_record
 from app.postgres.database import single_statement
 from app.scope import Scope
 from app.settings import settings

@@ -7,7 +7,7 @@ from app.console.blueprints import add_headers, mode_of, page_that_tells
 from app.console.caller import FormUsed
 from app.console.slow_work import Busy
 from app.errors import PointsError
-from app.metrics.record import current_record
+from app.metrics.requests import current_record
 
 _SENTENCES = {
     404: "There is nothing at this address, or it is not your organization's.",

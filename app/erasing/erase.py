@@ -5,8 +5,6 @@ account. Its addresses stay in `former_addresses` until the rest is done. So an 
 is asked for again, and the audit knows meanwhile whose the transactions are.
 """
 
-import time
-
 from sqlalchemy import Connection, text
 
 from app import users
@@ -16,15 +14,13 @@ from app.errors import PointsError
 from app.events import log
 from app.events.sequencer import DIGESTED
 from app.ledger.claim import claim_all
-from app.ledger.holders import exclude_reversals, holders_of
-from app.postgres.database import row_with_id, single_statement, transaction
-from app.postgres.digests import digest
+from app.ledger.held import exclude_reversals, holders_of
+from app.postgres.database import digest, row_with_id, single_statement, transaction
+from app.postgres.locks import outlast_writers
 from app.users import RegisteredUser
 from app.values.authors import Author
 
-# Longer than a statement may take (`STATEMENT_TIMEOUT_MS`).
-_PATIENCE_S = 25.0
-_LOOK_EVERY_S = 0.02
+_HAVE_ADDRESSES = ("batches", "transactions", "uploads", "upload_parts")
 
 
 class ErasureUnfinished(PointsError):
@@ -49,7 +45,10 @@ def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:
         with transaction(by=by) as connection:
             is_finished = _begin(connection, user_id)
     if not is_finished:
-        _wait_for_what_saw_the_user()
+        with single_statement() as connection:
+            # What began before, an issue among it, may have seen the user, and may yet write the address.
+            if not outlast_writers(connection, _HAVE_ADDRESSES):
+                raise ErasureUnfinished
         issued.erase(user_id)
         lists.erase(user_id)
         with transaction() as connection:
@@ -141,28 +140,3 @@ _ERASE_NUMBERED = text(f"""
     UPDATE events e SET data = {_WITHOUT_NAMES}, digest = {digest(DIGESTED, "e", data=_WITHOUT_NAMES)}
     WHERE {_NAMES_THEM}
 """)
-
-
-def _wait_for_what_saw_the_user() -> None:
-    """Wait for every transaction that began before now: an issue among them may yet write the address.
-
-    Raises:
-        ErasureUnfinished: one of them takes too long.
-    """
-    with single_statement() as connection:
-        next_one: int = connection.execute(_NEXT_TRANSACTION).scalar_one()
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        with single_statement() as connection:
-            oldest: int = connection.execute(_OLDEST_TRANSACTION).scalar_one()
-        if oldest >= next_one:
-            return
-        if time.monotonic() > deadline:
-            raise ErasureUnfinished
-        time.sleep(_LOOK_EVERY_S)
-
-
-# Only transactions that write have a number, and an issue has one before it looks for users: it has locked its
-# organization's row.
-_NEXT_TRANSACTION = text("SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint)")
-_OLDEST_TRANSACTION = text("SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)")

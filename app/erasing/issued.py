@@ -15,9 +15,9 @@ from app.batches.read import DIGESTED
 from app.ledger.held import take_off_list
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
 from app.pages.addresses import ADDRESS_HASH, IN_RANGE
-from app.postgres.database import transaction
-from app.postgres.digests import digest
+from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
+from app.values.payloads import NOT_FINAL
 
 # Organizations that one statement searches, batches that it returns of each, and never issued ones that it looks at.
 _ORGANIZATIONS_MAX = 100
@@ -139,17 +139,12 @@ _ISSUED = text(f"""
 _HAS_ADDRESS = """EXISTS (SELECT FROM former_addresses k
                           WHERE k.user_id = :user_id AND k.last_batch_id >= b.id
                             AND k.email_key = ANY(coalesce(b.email_keys, b.emails)))"""
-_WAITING = text(f"""
+# Each status has its own index.
+_OF_A_STATUS = f"""
     SELECT organization_id, id, recipient_count FROM batches b
-    WHERE organization_id = ANY(:organization_ids) AND status = 'queued' AND {_HAS_ADDRESS}
-    UNION ALL
-    SELECT organization_id, id, recipient_count FROM batches b
-    WHERE organization_id = ANY(:organization_ids) AND status = 'scheduled' AND {_HAS_ADDRESS}
-    UNION ALL
-    SELECT organization_id, id, recipient_count FROM batches b
-    WHERE organization_id = ANY(:organization_ids) AND status = 'awaiting_approval' AND {_HAS_ADDRESS}
-    LIMIT :found_max
-""")
+    WHERE organization_id = ANY(:organization_ids) AND status = '{{}}' AND {_HAS_ADDRESS}
+"""
+_WAITING = text(f"{' UNION ALL '.join(map(_OF_A_STATUS.format, NOT_FINAL))} LIMIT :found_max")
 _NEVER_ISSUED = text(f"""
     SELECT organization_id, id, recipient_count, {_HAS_ADDRESS} AS has_address
     FROM (SELECT * FROM batches

@@ -1,14 +1,14 @@
 """The addresses of an erased user in the lists that members have uploaded.
 
-Of a sent list the lines that name the user are rewritten. A list that is not sent is a file of any form, in which an
-address cannot be replaced: it is deleted, and the member uploads another.
+A sent list loses the lines that have one; among its recipients is the name of the erased user. A list that is not sent
+is a file of any form, from which no line can be taken: it is deleted, and the member uploads another.
 """
 
 import io
 import re
 import unicodedata
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -19,116 +19,126 @@ from app.postgres.database import transaction
 from app.values.addresses import spellings
 
 _STEP = 50
-# A workbook is a ZIP file; more than this of one of its parts is not read.
+# More than this of one part of a workbook is not read.
 _PART_BYTES_MAX = 256 * 1024 * 1024
 
 
 def erase(user_id: int) -> None:
-    """Rewrite or delete every list that has an address of an erased user."""
-    _in_steps(_UNSENT, user_id, _delete_if_it_has_one)
-    _in_steps(_SENT, user_id, _rewrite)
-
-
-def _in_steps(ids: Any, user_id: int, step: Callable[[Connection, int, int, Sequence[str]], None]) -> None:
-    """Do a step for each list, with the addresses that were the user's then, in a transaction of its own."""
+    """Take the addresses of an erased user out of every list, each in a transaction of its own."""
     after = 0
     while True:
         with transaction() as connection:
-            some = list(connection.execute(ids, {"user_id": user_id, "after": after, "limit": _STEP}).scalars())
+            place = {"user_id": user_id, "after": after, "limit": _STEP}
+            some = list(connection.execute(_OLDER, place).scalars())
         if not some:
             return
         for upload_id in some:
             with transaction() as connection:
-                keys = list(connection.execute(_KEYS, {"user_id": user_id, "id": upload_id}).scalars())
-                step(connection, upload_id, user_id, keys)
+                _erase_from(connection, upload_id, user_id)
         after = some[-1]
 
 
+# What was uploaded later is another's. The lines of a sent list are kept as long as its findings.
+_OLDER = text("""
+    SELECT id FROM uploads
+    WHERE (sent_at IS NULL OR findings IS NOT NULL) AND id > :after
+      AND created_at <= (SELECT max(changed_at) FROM former_addresses WHERE user_id = :user_id)
+    ORDER BY id LIMIT :limit
+""")
+
+
+def _erase_from(connection: Connection, upload_id: int, user_id: int) -> None:
+    row: Any = connection.execute(_LOCK, {"id": upload_id}).one_or_none()
+    keys = list(connection.execute(_KEYS, {"user_id": user_id, "id": upload_id}).scalars())
+    if row is None or not keys:
+        return
+    name = f"erased-{user_id}"
+    lines = connection.execute(_REWRITE_PARTS, {"id": upload_id, "keys": keys, "name": name}).rowcount
+    if row.sent_at is None:
+        if lines or has_one(bytes(row.content), keys):
+            connection.execute(_DELETE, {"id": upload_id})
+        return
+    address = _pattern(keys)
+    findings, bad_lines = _without(row.findings, address, name), _without(row.bad_lines, address, name)
+    if lines or (findings, bad_lines) != (row.findings, row.bad_lines):
+        # A digest of the list would tell whether a guess of the address is right, so the list is not known again.
+        findings = {key: value for key, value in findings.items() if key not in ("campaign", "choices")}
+        findings["bad"] = len(bad_lines)
+        values = {"findings": orjson.dumps(findings).decode(), "bad_lines": orjson.dumps(bad_lines).decode()}
+        connection.execute(_KEEP, {"id": upload_id, "name": name, **values})
+
+
+_LOCK = text("SELECT sent_at, content, findings, bad_lines FROM uploads WHERE id = :id FOR UPDATE")
+_DELETE = text("DELETE FROM uploads WHERE id = :id")
+# The addresses that were the user's when the list was uploaded.
 _KEYS = text("""
     SELECT f.email_key FROM former_addresses f JOIN uploads u ON u.created_at <= f.changed_at
     WHERE f.user_id = :user_id AND u.id = :id
 """)
 
 
-# What was uploaded later is another's. The lines of a sent list are kept as long as its findings.
-_OLDER = """id > :after AND created_at <= (SELECT max(changed_at) FROM former_addresses WHERE user_id = :user_id)
-    ORDER BY id LIMIT :limit"""
-_UNSENT = text(f"SELECT id FROM uploads WHERE sent_at IS NULL AND {_OLDER}")
-_SENT = text(f"SELECT id FROM uploads WHERE sent_at IS NOT NULL AND findings IS NOT NULL AND {_OLDER}")
-
-
-def _delete_if_it_has_one(connection: Connection, upload_id: int, _user_id: int, keys: Sequence[str]) -> None:
-    row: Any = connection.execute(_LOCK_UNSENT, {"id": upload_id, "keys": list(keys)}).one_or_none()
-    if row is not None and (row.is_recipient or has_one(bytes(row.content), keys)):
-        connection.execute(_DELETE, {"id": upload_id})
-
-
-_LOCK_UNSENT = text("""
-    SELECT content, EXISTS (SELECT FROM upload_parts p WHERE p.upload_id = u.id
-                              AND coalesce(p.email_keys, p.emails) && CAST(:keys AS text[])) AS is_recipient
-    FROM uploads u WHERE id = :id AND sent_at IS NULL FOR UPDATE
-""")
-_DELETE = text("DELETE FROM uploads WHERE id = :id")
-
-
 def has_one(content: bytes, keys: Sequence[str]) -> bool:
     """Tell whether a file has one of these addresses in it, or may have: it cannot be read."""
-    spelled = [one for key in keys for one in spellings(key)]
-    if not content.startswith(b"PK"):
-        return _is_in(content, spelled)
+    address = _pattern(keys, _AT_A_LENGTH if content.startswith(b"\xd0\xcf\x11\xe0") else _ALONE)
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as workbook:
-            return any(_is_in(workbook.open(name).read(_PART_BYTES_MAX), spelled) for name in workbook.namelist())
+        return any(_has(words, address) for part in _parts(content) for words in _texts(part))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
         return True
 
 
-def _is_in(content: bytes, keys: Sequence[str]) -> bool:
-    texts = [content.decode(encoding, errors="ignore") for encoding in ("utf-8", "cp1252", "utf-16-le")]
-    texts.append(content[1:].decode("utf-16-le", errors="ignore"))  # In a workbook, a text begins anywhere.
-    texts = [_composed(text.lower()) for text in texts]
-    return any(key in text or escape(key) in text for key in keys for text in texts)
+# An address that is no piece of another, and in a workbook of the old kind, where the length of the next text is behind
+# each and may look like a letter.
+_ALONE = r"(?<![\w.!#$%&*+^`{{|}}~-])(?<!\w['/=?])(?:{spelled})(?![.-]*\w)"
+_AT_A_LENGTH = r"(?<![a-z0-9.!#$%&*+^`{{|}}~-])(?:{spelled})"
 
 
-def _composed(text: str) -> str:
-    """Return a text with its accents in the letters, as addresses have them in their normalised form."""
-    return unicodedata.normalize("NFC", text)
+def _pattern(keys: Sequence[str], form: str = _ALONE) -> re.Pattern[str]:
+    ways = {way for key in keys for spelling in spellings(key) for way in (spelling, escape(spelling))}
+    return re.compile(form.format(spelled="|".join(map(re.escape, sorted(ways)))), re.IGNORECASE)
 
 
-def _rewrite(connection: Connection, upload_id: int, user_id: int, keys: Sequence[str]) -> None:
-    """Rewrite what the lines and the check of a sent list have of the addresses."""
-    row: Any = connection.execute(_LOCK_SENT, {"id": upload_id}).one_or_none()
-    if row is None or not keys:
+def _parts(content: bytes) -> Iterator[bytes]:
+    """Yield a file as it is, or the parts of a workbook, which is a ZIP file."""
+    if not content.startswith(b"PK"):
+        yield content
         return
-    name = f"erased-{user_id}"
-    lines = connection.execute(_REWRITE_PARTS, {"id": upload_id, "keys": list(keys), "name": name}).rowcount
-    spelled = [re.escape(one) for key in keys for one in spellings(key)]
-    address = re.compile("|".join(spelled), re.IGNORECASE)
-    findings, bad_lines = (_without(value, address, name) for value in (row.findings, row.bad_lines))
-    if lines or (findings, bad_lines) != (row.findings, row.bad_lines):
-        # A digest of the list would tell whether a guess of the address is right, so the list is not known again.
-        findings = {key: value for key, value in findings.items() if key not in ("campaign", "choices")}
-        values = {"findings": orjson.dumps(findings).decode(), "bad_lines": orjson.dumps(bad_lines).decode()}
-        connection.execute(_KEEP, {"id": upload_id, "name": name, **values})
+    with zipfile.ZipFile(io.BytesIO(content)) as workbook:
+        for name in workbook.namelist():
+            yield workbook.open(name).read(_PART_BYTES_MAX)
+
+
+def _texts(content: bytes) -> Iterator[str]:
+    """Yield what bytes may say: a text in UTF-8, or else in any way that a list may be written."""
+    if b"\0" not in content:
+        try:
+            yield content.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return
+    for encoding in ("cp1252", "utf-16-le", "utf-16-be"):
+        yield content.decode(encoding, errors="ignore")
+    yield content[1:].decode("utf-16-le", errors="ignore")  # In a workbook, a text begins anywhere.
 
 
 def _without(value: Any, address: re.Pattern[str], name: str) -> Any:
-    """Return JSON with `name` for each address. Of a line that has one, no cell is kept: others may have the name."""
-    if isinstance(value, str):
-        return address.sub(name, _composed(value)) if address.search(_composed(value)) else value
+    """Return JSON without an address: no entry of an array has it, and a text that has it becomes `name`."""
     if isinstance(value, list):
-        return [_without(one, address, name) for one in value]
-    if not isinstance(value, dict):
-        return value
-    without = {key: _without(one, address, name) for key, one in value.items()}
-    if without != value and isinstance(value.get("cells"), list):
-        without["cells"] = [name] * len(value["cells"])
-    return without
+        return [entry for entry in value if not _has(entry, address)]
+    if isinstance(value, dict):
+        return {key: _without(part, address, name) for key, part in value.items()}
+    return name if _has(value, address) else value
 
 
-_LOCK_SENT = text("""
-    SELECT findings, bad_lines FROM uploads WHERE id = :id AND findings IS NOT NULL FOR NO KEY UPDATE
-""")
+def _has(value: Any, address: re.Pattern[str]) -> bool:
+    """Tell whether JSON has an address. With it goes the whole line: other cells may have the name."""
+    if isinstance(value, str):
+        # With its accents in the letters, as addresses have them in their normalised form.
+        return address.search(unicodedata.normalize("NFC", value)) is not None
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_has(part, address) for part in parts)
+
+
 _REWRITE_PARTS = text("""
     UPDATE upload_parts p SET emails = r.emails, email_keys = nullif(r.email_keys, r.emails)
     FROM (SELECT p.number, array_agg(CASE WHEN i.is_one THEN :name ELSE i.email END ORDER BY i.place) AS emails,

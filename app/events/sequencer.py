@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from app.postgres import locks
-from app.postgres.database import fetch_all, row_to
-from app.postgres.digests import digest
+from app.postgres.database import digest, fetch_all, row_to
 
 # What is bound of an event that holds its data.
 DIGESTED = ("organization_id", "sandbox", "id", "type", "data")

@@ -1,13 +1,12 @@
 """An export: all rows of a list that match, as bytes, piece by piece, and a last line by which it is known as whole."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from app.batches.schedule import now_of
 from app.errors import OutOfReach
@@ -17,11 +16,8 @@ from app.exports.sources import TABLES, Source, position_of
 from app.pages.filters import CursorPosition, Filters
 from app.pages.transaction_pages import with_address_of_user
 from app.postgres.database import copied, transaction
+from app.postgres.locks import outlast_writers
 from app.postgres.standby import long_read
-
-# To wait until a list is settled: longer than any transaction of the service may last (app/postgres/connections.py).
-_PATIENCE_S = 25.0
-_PAUSE_S = 0.005
 
 # What each piece is read within.
 Turn = Callable[[], AbstractContextManager[object]]
@@ -117,30 +113,11 @@ def settled_until(connection: Connection, table: str, organization_id: int, *, s
     """Return a moment just past, of the mode's clock, before which nothing is added to a table any more.
 
     A row has its time before its transaction commits, so a row that is older than one already seen may still come.
-    Whoever writes to a table holds a lock on it, from before a row gets its time until after the commit. So it is
-    enough to wait for the few who hold it now. They are not kept from anything.
 
     Raises:
-        Unsettled: one of them holds it for too long.
+        Unsettled: who writes to the table does not end.
     """
     moment = now_of(connection, organization_id, sandbox=sandbox)
-    give_up_at = time.monotonic() + _PATIENCE_S
-    writing = now_writing = _writing_to(connection, table)
-    while writing := writing & now_writing:
-        if time.monotonic() > give_up_at:
-            raise Unsettled
-        time.sleep(_PAUSE_S)
-        now_writing = _writing_to(connection, table)
+    if not outlast_writers(connection, [table]):
+        raise Unsettled
     return moment
-
-
-def _writing_to(connection: Connection, table: str) -> set[str]:
-    return set(connection.execute(_WRITING_TO, {"table": table}).scalars())
-
-
-# PostgreSQL's own name of a transaction, which is never used again.
-_WRITING_TO = text("""
-    SELECT virtualtransaction FROM pg_locks
-    WHERE locktype = 'relation' AND relation = to_regclass(:table) AND mode = 'RowExclusiveLock'
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-""")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from app.fields.field import Field, FieldFault, Schema, kind
@@ -45,24 +46,9 @@ EXPIRES_AT = End(
     ...,
     takes_empty=True,
 )
-BATCH_LIMIT = Integer(
-    "batch_limit",
-    "The most points that the key may send in one batch; null: no limit.",
-    10_000,
-    minimum=1,
-    maximum=INT64_MAX,
-    unit="points",
-    takes_empty=True,
-)
-DAILY_LIMIT = Integer(
-    "daily_limit",
-    "The most points that the key may send on one day in UTC; null: no limit.",
-    100_000,
-    minimum=1,
-    maximum=INT64_MAX,
-    unit="points",
-    takes_empty=True,
-)
+_limit = partial(Integer, minimum=1, maximum=INT64_MAX, unit="points", takes_empty=True)
+BATCH_LIMIT = _limit("batch_limit", "The most points that the key may send in one batch; null: no limit.", 10_000)
+DAILY_LIMIT = _limit("daily_limit", "The most points that the key may send on one day in UTC; null: no limit.", 100_000)
 BOUNDS = (SCOPES_OF_KEY, EXPIRES_AT, BATCH_LIMIT, DAILY_LIMIT)
 
 

@@ -165,7 +165,7 @@ class Table:
         return values
 
     def read_sent(self, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-        """Return the value of each field that is sent, of which there must be one.
+        """Return the value of each field that is sent, of at least one.
 
         Raises:
             InvalidRequest: with every fault of the body.
@@ -207,7 +207,7 @@ class Changes(Table):
         self._new = new
 
     def read(self, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-        """Return the value of each field that is sent, by the rules of what makes one."""
+        """Return the value of each field that is sent, as `read_sent`."""
         return self._new.read_sent(fields, limits)
 
 

@@ -5,8 +5,14 @@ from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.ledger.held import ROWS_HELD_FOR_USERS, rows_held_for, take_off_list
-from app.ledger.holders import ORGANIZATIONS_MAX, exclude_reversals, holders_of
+from app.ledger.held import (
+    ORGANIZATIONS_MAX,
+    ROWS_HELD_FOR_USERS,
+    exclude_reversals,
+    holders_of,
+    rows_held_for,
+    take_off_list,
+)
 from app.noun import Noun, Points, Shown, says
 from app.postgres import locks
 from app.postgres.database import shown_sum

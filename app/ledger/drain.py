@@ -1,6 +1,7 @@
-"""Draining: an organization's whole queue, one transaction a round, by one worker at a time."""
+"""Draining: an organization's whole queue, one transaction a round, by one worker at a time; each round is told of."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -8,11 +9,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.batches.queue import due_batches, due_reversals, has_due, postpone, postpone_reversal
+from app.batches.queue import due_batches, due_reversals, has_due, postpone
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
-from app.ledger.report import counts_of, report
 from app.ledger.reverse import Taken, reverse
-from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count
+from app.messaging import worker_counters as counters
+from app.messaging.worker_counters import Counts, count
 from app.postgres import partitions
 from app.postgres.database import (
     is_locked_out,
@@ -22,6 +23,9 @@ from app.postgres.database import (
     single_statement,
     transaction,
 )
+
+_log = logs.logger()
+
 
 # After this many rounds, or this long, a busy organization makes room for others: its worker asks for a new task.
 ROUNDS_MAX = 10
@@ -44,7 +48,6 @@ class _Take(Protocol):
     def __call__(self, connection: Connection, organization_id: int, *, only: int | None) -> Outcomes | None: ...
 
 
-_log = logs.logger()
 # Until when (`time.monotonic`) this process skips an organization.
 _left_alone_until: dict[int, float] = {}
 
@@ -86,7 +89,7 @@ def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bo
                 _log.warning("connection_lost", organization_id=organization_id, **logs.kind_of(error))
             else:
                 _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
-                count({DRAINS.field("failed"): 1})
+                count({counters.DRAINS.field("failed"): 1})
             _one_at_a_time(organization_id, announce)
             continue
         if outcomes is None:  # Another worker owns the drain.
@@ -150,13 +153,12 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
 
 
 def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_reversal: bool) -> None:
-    if is_reversal:
-        _log.error("reversal_postponed", organization_id=organization_id, reversal_id=due_id, **logs.kind_of(error))
-    else:
-        _log.error("batch_postponed", organization_id=organization_id, batch_id=due_id, **logs.kind_of(error))
+    event, noun = ("reversal_postponed", "reversal_id") if is_reversal else ("batch_postponed", "batch_id")
+    _log.error(event, organization_id=organization_id, **{noun: due_id}, **logs.kind_of(error))
     with transaction() as connection:
-        (postpone_reversal if is_reversal else postpone)(connection, due_id, organization_id=organization_id)
-    count({POSTPONED_BATCHES.field(): 1})
+        table = "reversals" if is_reversal else "batches"
+        postpone(connection, due_id, organization_id=organization_id, table=table)
+    count({counters.POSTPONED_BATCHES.field(): 1})
 
 
 def _alone(take: _Take, organization_id: int, place: int) -> Outcomes | None:
@@ -176,5 +178,41 @@ def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began
     """Tell the fronts, then the log, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
     announce([outcome.id for outcome in outcomes], counts_of(outcomes, seconds=seconds))
-    if outcomes:
-        report(organization_id, outcomes, seconds=seconds)
+    of_round = {"organization_id": organization_id, "seconds": round(seconds, 6)}
+    for outcome in outcomes:
+        if isinstance(outcome, Taken):
+            result = {"reversal_id": outcome.id, "refused": outcome.amount is None, "points": outcome.amount or 0}
+            _log.info("reversed", transactions=outcome.transactions, **result, **of_round)
+    issued = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
+    if issued:
+        _log.info(
+            "drained",
+            batch_ids=[outcome.id for outcome in issued],
+            refused=sum(outcome.debited_count is None for outcome in issued),
+            recipients=sum(outcome.recipients for outcome in issued),
+            points=sum(outcome.debited_amount or 0 for outcome in issued),
+            **of_round,
+        )
+
+
+def counts_of(outcomes: Outcomes, *, seconds: float) -> Counts:
+    """Return what a round adds to the counters; a round that found nothing adds nothing."""
+    counts: defaultdict[str, float] = defaultdict(float)
+    issued = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
+    if issued:
+        counts[counters.DRAINS.field("done")] = 1
+        counts |= counters.DRAIN_BATCHES.observed(len(issued))
+        counts |= counters.DRAIN_RECIPIENTS.observed(sum(outcome.recipients for outcome in issued))
+        counts |= counters.ISSUE_SECONDS.observed(seconds)
+    for outcome in outcomes:
+        mode = "sandbox" if outcome.sandbox else "live"
+        if isinstance(outcome, Taken):
+            counts[counters.REVERSALS.field(mode, "refused" if outcome.amount is None else "done")] += 1
+            counts[counters.REVERSED_POINTS.field(mode)] += outcome.amount or 0
+            continue
+        counts[counters.FINAL_BATCHES.field(mode, "refused" if outcome.debited_count is None else "issued")] += 1
+        if outcome.debited_count is not None:
+            counts[counters.RECIPIENTS.field(mode, "true")] += outcome.debited_count
+            counts[counters.RECIPIENTS.field(mode, "false")] += outcome.recipients - outcome.debited_count
+            counts[counters.POINTS.field(mode)] += outcome.debited_amount or 0
+    return {field: amount for field, amount in counts.items() if amount}

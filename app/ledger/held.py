@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, text
 
-from app.postgres import partitions
+from app.postgres import locks, partitions
 from app.postgres.database import steps
 from app.values.ids import POSITIONS
 
@@ -22,6 +22,8 @@ LIST_EVERY_S = 10.0
 # Batch ids that one transaction lists: at most some 262,144 transactions.
 _STEP = 16_384
 _STEPS_MAX = 200
+# How long it waits for issues to end. If one takes longer, the next run lists.
+_WAITS_S = 0.5
 
 # Below these batch ids what is held is listed, and by its issue. An index is read, since a table is only read at need.
 _LISTED_TO = "(SELECT coalesce(max(listed_to), 0) FROM held_listing WHERE is_the_one)"
@@ -97,9 +99,8 @@ def list_full() -> None:
 def list_step(connection: Connection) -> int:
     """List what is held of the next batch ids, and return 1; 0 when there is nothing to list now.
 
-    It takes three transactions at the least: the first tells issues to list what is below the newest partition; the
-    second notes its own number, which comes after that of each issue which was not told; once all those have ended, the
-    others list.
+    The first transaction tells issues to list what is below the newest partition; the others list, once all issues have
+    ended that were not told.
     """
     connection.execute(_MAKE)
     state = connection.execute(_LOCK).one_or_none()
@@ -110,10 +111,7 @@ def list_step(connection: Connection) -> int:
         if full_to > state.listing_to:
             connection.execute(_TELL_ISSUES, {"full_to": full_to})
         return 0
-    if state.told_before is None:
-        connection.execute(_NOTE)
-        return 0
-    if not state.is_told:
+    if not locks.outlast_writers(connection, ["transactions"], within_s=_WAITS_S):
         return 0
     listed = {"first": state.listed_to, "end": min(state.listed_to + _STEP, state.listing_to)}
     connection.execute(_LIST, listed)
@@ -122,12 +120,8 @@ def list_step(connection: Connection) -> int:
 
 
 _MAKE = text("INSERT INTO held_listing (listed_to, listing_to) VALUES (0, 0) ON CONFLICT DO NOTHING")
-_LOCK = text("""
-    SELECT listed_to, listing_to, told_before, pg_snapshot_xmin(pg_current_snapshot()) > told_before AS is_told
-    FROM held_listing WHERE is_the_one FOR UPDATE SKIP LOCKED
-""")
-_TELL_ISSUES = text("UPDATE held_listing SET listing_to = :full_to, told_before = NULL WHERE is_the_one")
-_NOTE = text("UPDATE held_listing SET told_before = pg_current_xact_id() WHERE is_the_one")
+_LOCK = text("SELECT listed_to, listing_to FROM held_listing WHERE is_the_one FOR UPDATE SKIP LOCKED")
+_TELL_ISSUES = text("UPDATE held_listing SET listing_to = :full_to WHERE is_the_one")
 _LISTED = text("UPDATE held_listing SET listed_to = :end WHERE is_the_one")
 _LIST_THOSE = f"""
     INSERT INTO held_transactions (organization_id, transaction_id, address_hash)
@@ -138,3 +132,41 @@ _LIST_THOSE = f"""
 """
 _LIST = text(_LIST_THOSE.format(those="t.batch_id >= :first AND t.batch_id < :end"))
 _LIST_ISSUED = text(_LIST_THOSE.format(those="t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id"))
+
+# Organizations whose locks one claim takes. PostgreSQL has room for some thousands of locks of everybody.
+ORGANIZATIONS_MAX = 200
+
+
+def exclude_claims(connection: Connection, organization_id: int) -> None:
+    """Exclude claims and folds of an organization until the transaction ends, because its points are taken back.
+
+    A claim takes this lock before any row, so it never waits for a reversal while it holds what the reversal needs.
+    There is one lock for all users of the organization: a reversal cannot know which users are registering.
+    """
+    locks.wait_for(connection, locks.Kind.BALANCES, organization_id)
+
+
+def exclude_reversals(connection: Connection, organization_ids: Sequence[int]) -> None:
+    """Exclude live reversals of these organizations until the transaction ends; wait for running ones.
+
+    Other claims and folds may run. Take all that a transaction needs at once, and before it locks any user.
+    """
+    if organization_ids:
+        locks.share(connection, locks.Kind.BALANCES, organization_ids)
+
+
+def holders_of(connection: Connection, email_keys: Sequence[str]) -> list[int]:
+    """Return the organizations that hold live points for any of these addresses: at most `ORGANIZATIONS_MAX`.
+
+    Points of one that comes later, or beyond these, are left to the search for crossed registrations.
+    """
+    parameters = {"email_keys": list(email_keys), "at_most": ORGANIZATIONS_MAX}
+    return list(connection.execute(_HOLDERS, parameters).scalars())
+
+
+# LIMIT and OFFSET make PostgreSQL look each address up in an index.
+_HOLDERS = text(f"""
+    SELECT DISTINCT h.organization_id FROM unnest(CAST(:email_keys AS text[])) AS asked (email_key)
+    CROSS JOIN LATERAL (SELECT organization_id FROM ({rows_held_for("asked.email_key")}) rows OFFSET 0) h
+    ORDER BY h.organization_id LIMIT :at_most
+""")

@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches.queue import oldest_due_reversal, postpone_reversal
+from app.batches.queue import oldest_due_reversal, postpone
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
-from app.ledger.held import take_off_list
-from app.ledger.holders import exclude_claims
+from app.ledger.held import exclude_claims, take_off_list
 from app.ledger.issue import own_and_lock
-from app.postgres.digests import digest
+from app.postgres.database import digest
 from app.reversals.read import DIGESTED
 from app.settings import INT64_MAX
 from app.values.ids import POSITIONS
@@ -38,7 +37,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
     if due is None:
         return []
     if due.batch_is_queued:
-        postpone_reversal(connection, due.id, organization_id=organization_id)
+        postpone(connection, due.id, organization_id=organization_id, table="reversals")
         return []
     if not due.sandbox:
         # Held points are either claimed before, and then taken from their user, or every later claim finds them

@@ -1,8 +1,8 @@
 """The sandbox of an organization, to rehearse with: its clock, and its own users."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, NamedTuple
+from functools import partial
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -10,10 +10,9 @@ from app.errors import InvalidRequest, SandboxUserLimit, UserConflict
 from app.fields.field import Table
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Timestamp
 from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
-from app.ledger.user_requests import read_new_user
+from app.ledger.registering import read_new_user
 from app.noun import Id, Noun, says
 from app.postgres.locks import lock_organization
-from app.settings import Settings
 from app.users import NewUser
 from app.values.timestamps import timestamp
 
@@ -73,13 +72,7 @@ class SandboxUser(NamedTuple):
 users = Noun(SandboxUser, "user", "users")
 
 
-def read_user(fields: Mapping[str, Any], limits: Settings) -> NewUser:
-    """Read a new user of the sandbox.
-
-    Raises:
-        InvalidRequest: with every fault, each under its field.
-    """
-    return read_new_user(fields, limits, NEW_USER)
+read_user = partial(read_new_user, table=NEW_USER)
 
 
 def register(connection: Connection, organization_id: int, user: NewUser) -> tuple[SandboxUser, Claimed | None]:

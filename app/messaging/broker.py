@@ -1,8 +1,12 @@
-"""The broker of the messages: Celery's settings for each kind."""
+"""The broker of the messages: Celery's settings for each kind, what kombu must do otherwise, and what pings leave."""
 
 from typing import Any
 from urllib.parse import urlsplit
 
+from kombu.transport import redis
+
+from app.messaging.process_redis import redis_client
+from app.settings import settings
 from app.values.redis_address import Sentinels
 
 # After this time without an acknowledgement, Redis gives a message to another worker. RabbitMQ does so as soon as the
@@ -46,3 +50,83 @@ def _rabbitmq() -> dict[str, Any]:
         "read_timeout": _RABBITMQ_TIMEOUT_S,
         "write_timeout": _RABBITMQ_TIMEOUT_S,
     }
+
+
+class AckFreesSlot(redis.QoS):
+    """Frees the slot of a finished message even if its acknowledgement did not reach Redis.
+
+    kombu keeps the slot in that case. After as many failed acknowledgements as the worker has processes (if Redis is
+    silent for a second or two), the worker still answers pings but never takes a message again. The message itself is
+    delivered again after the visibility timeout, and then there is nothing to do.
+    """
+
+    def ack(self, delivery_tag: str) -> None:
+        try:
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+        except Exception:
+            self._quick_ack(delivery_tag)
+            raise
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        try:
+            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
+        except Exception:
+            self._quick_ack(delivery_tag)
+            raise
+
+
+_parameters = redis.Channel._connparams  # noqa: SLF001  # As the function below says.
+
+
+def _parameters_of_a_connection_that_is_there(channel: redis.Channel, asynchronous: bool = False) -> Any:
+    """Raise a connection error if the connection is gone. The function is private in kombu, but every use calls it.
+
+    A channel that is closed after its connection was collected gives back its unacknowledged messages. kombu then asks
+    None for its address, and the AttributeError ends the worker with status 1.
+    """
+    if channel.connection is None or channel.connection.client is None:
+        raise ConnectionResetError("the connection was lost before its channel was closed")
+    return _parameters(channel, asynchronous)  # type: ignore[no-untyped-call]
+
+
+def patch_kombu() -> None:
+    """Patch kombu's Redis channels in this process, behind Sentinels too. Safe to call repeatedly."""
+    redis.Channel.QoS = AckFreesSlot
+    redis.Channel._connparams = _parameters_of_a_connection_that_is_there  # type: ignore[method-assign]  # noqa: SLF001
+
+
+FORGET_UNREAD_EVERY_S = 600.0
+
+_BINDINGS = "_kombu.binding.reply.celery.pidbox"
+_ANSWERS = "*.reply.celery.pidbox"
+# Far longer than a ping waits.
+_ANSWERS_KEPT_S = 600
+_TIMEOUT_S = 1.0
+
+
+class Unread:
+    """What a ping leaves in Redis as the broker if it is killed before it has read its answers.
+
+    That is a binding, and a list if an answer came. kombu forgets bindings only an hour after the last ping of all, so
+    never where somebody pings every minute. It never forgets the lists. RabbitMQ forgets its queues by itself.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()  # The bindings at the last look.
+
+    def forget(self) -> None:
+        """Delete the bindings that were there at the last look too, and let the lists expire.
+
+        Raises:
+            RedisError: Redis is out of reach.
+        """
+        url = settings().broker_url or settings().redis_url
+        if urlsplit(url).scheme.startswith("amqp"):
+            return
+        with redis_client(url, timeout_s=_TIMEOUT_S) as client:
+            found = set(client.smembers(_BINDINGS))
+            if old := found & self._seen:
+                client.srem(_BINDINGS, *old)
+            self._seen = found - old
+            for answers in client.scan_iter(_ANSWERS, _type="list"):
+                client.expire(answers, _ANSWERS_KEPT_S, nx=True)

@@ -6,15 +6,14 @@ twice: a sweep drains what was queued too long, and a drain issues only what it 
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from celery import Celery
 from celery.app.amqp import AMQP
 from kombu.exceptions import OperationalError
 
 from app import logs
-from app.messaging import kombu_patches
-from app.messaging.broker import broker_settings
+from app.messaging.broker import broker_settings, patch_kombu
 from app.settings import settings
 
 ISSUE = "points.issue"
@@ -111,28 +110,29 @@ class _Protocol(AMQP):  # type: ignore[misc]
 for _name in ("CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND"):
     os.environ.pop(_name, None)
 celery = Celery("points", amqp=_Protocol)
-kombu_patches.apply()
+patch_kombu()
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
 
 
-def submit(
-    organization_id: int,
-    *,
-    batch_id: int | None = None,
-    recipients: int | None = None,
-    request_id: str | None = None,
-) -> bool:
+class Job(NamedTuple):
+    """A drain that is asked for: of all that an organization has queued.
+
+    The others are for Flower and the logs: a batch of it (None: a reversal), its number of recipients, and the id of
+    the HTTP request behind it.
+    """
+
+    organization_id: int
+    batch_id: int | None = None
+    recipients: int | None = None
+    request_id: str | None = None
+
+
+def submit(job: Job) -> bool:
     """Ask the workers to drain an organization's queue; tell whether the broker took the message.
 
-    `batch_id`, `recipients` (a count) and `request_id` are for Flower and the logs; the drain takes everything that is
-    queued. If the broker is away, that is not an error: the batch is accepted, and a sweep drains it.
+    If the broker is away, that is not an error: the batch is accepted, and a sweep drains it.
     """
-    arguments = {
-        "organization_id": organization_id,
-        "batch_id": batch_id,
-        "recipients": recipients,
-        "request_id": request_id,
-    }
+    arguments = job._asdict()
     try:
         celery.send_task(
             ISSUE,
@@ -143,18 +143,51 @@ def submit(
             confirm_timeout=CONFIRMED_WITHIN_S,
         )
     except OperationalError:
-        _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
+        _log.warning("broker_out_of_reach", organization_id=job.organization_id, batch_id=job.batch_id)
         return False
     return True
 
 
 def _shown(arguments: Mapping[str, object]) -> str:
     """Return the arguments as Flower shows them, without those that are None."""
-    words = {
-        "organization": "organization_id",
-        "batch": "batch_id",
-        "recipients": "recipients",
-        "request": "request_id",
-    }
-    known = ((word, arguments[name]) for word, name in words.items() if arguments[name] is not None)
+    known = ((name.removesuffix("_id"), value) for name, value in arguments.items() if value is not None)
     return ", ".join(f"{word} {value}" for word, value in known)
+
+
+def messages_waiting() -> int | None:
+    """Return how many messages wait for a worker; None when the broker is out of reach."""
+    with celery.connection_for_read() as connection:
+        try:
+            connection.ensure_connection(max_retries=1, timeout=CONFIRMED_WITHIN_S)
+            return _waiting_in(QUEUE, connection)
+        except (OperationalError, *connection.connection_errors):  # The second kind: the connection was lost meanwhile.
+            return None
+
+
+def _waiting_in(queue: str, connection: Any) -> int:
+    try:
+        with connection.channel() as channel:
+            return int(channel.queue_declare(queue, passive=True).message_count)
+    except connection.channel_errors:  # No such queue: on Redis it is empty, on RabbitMQ it was never used.
+        return 0
+
+
+class Answering(NamedTuple):
+    """The workers that answer a ping: those that issue, those that deliver to webhooks; and whether beat answers."""
+
+    workers: list[str]
+    deliveries: list[str]
+    beat: bool
+
+
+def answering(*, timeout_s: float) -> Answering:
+    """Ping all workers and beat, and return which of them answer in time."""
+    try:
+        answers = celery.control.ping(timeout=timeout_s)
+    except OperationalError:
+        return Answering([], [], beat=False)
+    names = sorted(name for answer in answers for name in answer)
+    beats = [name for name in names if name.startswith("celerybeat@")]
+    deliveries = [name for name in names if name.startswith("deliveries")]
+    workers = [name for name in names if name not in beats and name not in deliveries]
+    return Answering(workers, deliveries, beat=bool(beats))

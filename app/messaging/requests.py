@@ -8,16 +8,19 @@ name on a list. A front that needs a drain takes a name from the list and wakes 
 it leave the request in the backlog, and send a message that brings one more worker.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from redis import Redis
 from redis.client import Pipeline
 from redis.exceptions import RedisError
 
-from app.messaging import process_redis
+from app import logs
+from app.messaging import jobs, process_redis
+from app.messaging.jobs import Job
 from app.settings import settings
 
 # Far longer than a message waits and its drain takes. After that, the message counts as lost.
@@ -36,13 +39,10 @@ _CALLED_KEPT_MS = 3_000
 _STAYS_S = 0.5
 # After this time without a request, a worker that stays does what can wait.
 _IDLE_AFTER_S = 0.02
+# After a failure, how long to send the broker nothing: each attempt costs its timeout.
+_LEFT_ALONE_S = 1.0
 
-
-class Request(NamedTuple):
-    """A request for the drain of an organization, and the id of the HTTP request behind it for the worker's log."""
-
-    organization_id: int
-    request_id: str | None = None
+_log = logs.logger()
 
 
 def key_of(organization_id: int) -> str:
@@ -50,7 +50,7 @@ def key_of(organization_id: int) -> str:
     return _REQUEST.format(organization_id)
 
 
-def need_message(requests: Sequence[Request], *, are_noted: bool = False) -> list[Request]:
+def need_message(requests: Sequence[Job], *, are_noted: bool = False) -> list[Job]:
     """Note that these drains are requested, and wake workers that stay; return the requests that need a message.
 
     `are_noted`: they are noted already, and a worker that has them in hand gives them back.
@@ -93,7 +93,7 @@ _NEXT_OR_STAY = """
 """
 
 
-def note_arrival(message: Request) -> None:
+def note_arrival(message: Job) -> None:
     """Note that a message has brought its worker: another may be sent, and its request is in the backlog no more."""
     with suppress(RedisError), process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
         pipeline.delete(_CALLED)
@@ -107,7 +107,7 @@ class Staying:
     def __init__(self) -> None:
         self._name = f"{_STAYING}:{uuid4().hex}"
         self._is_offered = False
-        self._next: Request | None = None
+        self._next: Job | None = None
         self._place: int | None = None  # Of the answer to an offer, among those of its pipeline.
 
     def offer(self, pipeline: Pipeline) -> None:
@@ -122,7 +122,7 @@ class Staying:
         if self._place is not None and (request := answers[self._place]) is not None:
             self._is_offered, self._next = False, _read(request)
 
-    def withdraw(self) -> Request | None:
+    def withdraw(self) -> Job | None:
         """Take the name off the list; if the backlog or a front has given a request meanwhile, return that."""
         if self._next or not self._is_offered:
             return self._taken()
@@ -133,7 +133,7 @@ class Staying:
         except RedisError:
             return None
 
-    def wait(self, *, at_most_s: float, when_idle: Callable[[], None]) -> Request | None:
+    def wait(self, *, at_most_s: float, when_idle: Callable[[], None]) -> Job | None:
         """Wait for a request of the backlog or of a front; None if none comes in time, or Redis is away.
 
         `when_idle` is called once, if no request comes at once.
@@ -154,11 +154,11 @@ class Staying:
             return None
         return woken or self.withdraw()
 
-    def _taken(self) -> Request | None:
+    def _taken(self) -> Job | None:
         taken, self._next = self._next, None
         return taken
 
-    def _woken(self, redis: Redis, within_s: float) -> Request | None:
+    def _woken(self, redis: Redis, within_s: float) -> Job | None:
         taken = redis.blpop([self._name], timeout=within_s)
         if taken is None:
             return None
@@ -166,10 +166,46 @@ class Staying:
         return _read(str(taken[1]))
 
 
-def _words(request: Request) -> str:
+def _words(request: Job) -> str:
     return f"{request.organization_id} {request.request_id or ''}"
 
 
-def _read(words: str) -> Request:
+def _read(words: str) -> Job:
     organization_id, _, request_id = words.partition(" ")
-    return Request(int(organization_id), request_id or None)
+    return Job(int(organization_id), request_id=request_id or None)
+
+
+class Drains:
+    """The drains that one process asks for."""
+
+    def __init__(self) -> None:
+        # Until when (`time.monotonic`) the broker is sent nothing; 0 once it has taken a message.
+        self._left_alone_until = 0.0
+
+    def ask(self, *wanted: Job) -> None:
+        """Ask for drains that issue these batches, unless requested ones will still look at the queues.
+
+        Never fails: the batches are accepted, and a sweep issues them if no message does.
+        """
+        now = time.monotonic()
+        if now < self._left_alone_until:
+            return
+        if self._left_alone_until:  # This request tries the broker; the others do not wait for the result.
+            self._left_alone_until = now + _LEFT_ALONE_S
+        for job in need_message(wanted):
+            is_taken = _submit(job)
+            self._left_alone_until = 0.0 if is_taken else time.monotonic() + _LEFT_ALONE_S
+            if not is_taken:
+                return  # Each further message would wait for the broker as long.
+
+
+def _submit(job: Job) -> bool:
+    """Send a message; return whether the broker took it."""
+    try:
+        return jobs.submit(job)
+    except Exception as error:  # noqa: BLE001  # The batch is accepted, so no error of the broker may reach the caller.
+        _log.error("message_not_sent", organization_id=job.organization_id, **logs.kind_of(error))
+        return False
+
+
+drains = Drains()

@@ -6,7 +6,7 @@ from app.api_keys import StoredKey
 from app.organizations import Refill, WholeOrganization
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import Listing, by_id, read_page
-from app.request_log.rows import REQUESTS_KEPT_DAYS, RequestRow
+from app.request_log import REQUESTS_KEPT_DAYS, RequestRow
 from app.reversals.read import ReversalRow
 from app.users import SELECT_USERS, RegisteredUser, to_user
 from app.webhooks.attempts import DELIVERIES_KEPT_DAYS

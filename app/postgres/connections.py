@@ -7,8 +7,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
-from app.postgres.session_checks import require_relied_on
-from app.postgres.timed_connection import StandbyConnection, TimedConnection, is_dead
+from app.postgres.timed_connection import StandbyConnection, TimedConnection, is_dead, require_relied_on
 from app.settings import settings
 
 # A round of a drain (20,000 recipients) takes a hundredth of this.

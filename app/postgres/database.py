@@ -1,6 +1,6 @@
 """Transactions and statements: the only place where transactions begin and end, and how errors are classed."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -215,3 +215,23 @@ def _error_of_sqlalchemy(
     if driver.closed:
         connection.invalidate(error)
     return DBAPIError.instance(None, None, error, psycopg.Error, connection_invalidated=driver.closed)
+
+
+def digest(columns: Sequence[str], of: str, **new: str) -> str:
+    """Word in SQL a digest over columns of a row.
+
+    Args:
+        of: the alias of the row.
+        new: expressions in place of columns, for a statement that sets them.
+    """
+    values = ", ".join(_as_text(column, new.get(column, f"{of}.{column}")) for column in columns)
+    return f"sha256(convert_to(CAST(ROW({values}) AS text), 'UTF8'))"
+
+
+def _as_text(column: str, value: str) -> str:
+    """Word a value so that its text does not depend on settings of the session, such as the time zone."""
+    if column.endswith("_at"):
+        return f"extract(epoch FROM CAST({value} AS timestamptz))"
+    if column.endswith("_hash"):
+        return f"encode(CAST({value} AS bytea), 'hex')"
+    return value

@@ -1,4 +1,4 @@
-"""Every advisory lock of the service, and the lock on an organization's row.
+"""Every advisory lock of the service, the lock on an organization's row, and waiting for those of writers.
 
 A transaction takes what it needs in this order, so that no two wait for each other: the lock that makes it the owner
 of a piece of work, the organization's row, `BALANCES` of organizations by their ids, users (new ones by address, others
@@ -6,12 +6,17 @@ by id), the balances of users by organization and user. Only a claim waits for s
 takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no organization.
 """
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from enum import IntEnum, unique
 
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
+
+# Longer than any transaction of the service may last (app/postgres/connections.py).
+_WRITES_AT_MOST_S = 25.0
+_LOOK_AGAIN_AFTER_S = 0.005
 
 
 @unique
@@ -100,3 +105,31 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
 
 
 _LOCK_ORGANIZATION = text("SELECT id FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+
+
+def outlast_writers(connection: Connection, tables: Sequence[str], *, within_s: float | None = None) -> bool:
+    """Wait for everybody who writes to some tables now; False if one of them takes longer (None: than anything may).
+
+    Whoever writes to a table holds a lock on it from before the statement looks at anything until after the commit. So
+    it is enough to wait for the few who hold it now. They are not kept from anything.
+    """
+    give_up_at = time.monotonic() + (_WRITES_AT_MOST_S if within_s is None else within_s)
+    writing = now_writing = _writing_to(connection, tables)
+    while writing := writing & now_writing:
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(_LOOK_AGAIN_AFTER_S)
+        now_writing = _writing_to(connection, tables)
+    return True
+
+
+def _writing_to(connection: Connection, tables: Sequence[str]) -> set[str]:
+    return set(connection.execute(_WRITING_TO, {"tables": list(tables)}).scalars())
+
+
+# PostgreSQL's own name of a transaction, which is never used again.
+_WRITING_TO = text("""
+    SELECT virtualtransaction FROM pg_locks
+    WHERE locktype = 'relation' AND relation = ANY(CAST(CAST(:tables AS text[]) AS regclass[]))
+      AND mode = 'RowExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+""")

@@ -7,12 +7,27 @@ from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
 from app.batches.read import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
-from app.errors import BatchNotIssued, IdempotencyKeyReused, OrganizationDisabled
-from app.postgres.database import row_with_id
-from app.postgres.digests import digest
+from app.errors import BatchConflict, BatchNotIssued, IdempotencyKeyReused, OrganizationDisabled, PointsError
+from app.postgres.database import digest, row_with_id
 from app.reversals import read as reversals
-from app.reversals.errors import BatchAwaitsApproval, BatchScheduled
 from app.reversals.request import ReverseRequest
+
+
+class BatchScheduled(BatchConflict):
+    says = "The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
+
+
+class BatchAwaitsApproval(BatchConflict):
+    code = "batch_awaiting_approval"
+    says = "The batch awaits an approval and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
+
+
+class ReversalLost(PointsError):
+    """PostgreSQL has lost an accepted reversal: a standby took over before it had received it."""
+
+    status = 503
+    field = "service"
+    says = "The database has lost this reversal after accepting it; nothing was taken. Send it again."
 
 
 class AcceptedReversal(NamedTuple):

@@ -1,14 +1,15 @@
-"""Reversals: reading them back, and deleting idempotency keys after their time."""
+"""Reversals: reading them back, what callers see of them, and deleting idempotency keys after their time."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from app.noun import Id, Noun, Points, Shown, says, says_one_of
-from app.postgres.database import fetch_all, row_with_id
-from app.postgres.digests import digest
+from app.postgres.database import digest, fetch_all, row_with_id
+from app.reversals.request import Recoverable
+from app.values import payloads
 from app.values.ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
@@ -158,3 +159,38 @@ _ABSENT = text(f"""
                          AND organization_id = :organization_id LIMIT 1) t ON true
     WHERE t.sandbox IS DISTINCT FROM CAST(:sandbox AS boolean)
 """)
+
+
+def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+    """Reverse result: what was taken from each transaction, the sum, and the balance right after it."""
+    return {
+        "reversal_id": reversal.id,
+        "transactions": list(map(reversed_transactions.payload, entries)),
+        "amount": reversal.reversed_amount,
+        "current_balance": reversal.current_balance,
+    }
+
+
+def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+    """A reversal as it is now; the keys of the result are null until it is done."""
+    shown = None if reversal.reversed_amount is None else list(map(reversed_transactions.payload, entries))
+    return listed_reversal_payload(reversal, transactions=shown)
+
+
+def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
+    """A reversal as a list shows it, without its transactions."""
+    own = {"reversal_id": reversal.id, "final": reversal.status != QUEUED, "amount": reversal.reversed_amount}
+    listed = payloads.listed(payloads.ListedReversal, reversal, **own)
+    return payloads.listed_payload(listed, **more)
+
+
+def recoverable_additions(found: Recoverable) -> dict[str, int]:
+    """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
+    return {
+        "recoverable": found.recoverable,
+        "transactions": found.transactions,
+        "held": found.held,
+        "credited": found.credited,
+        "already_reversed": found.already_reversed,
+        "not_debited": found.not_debited,
+    }

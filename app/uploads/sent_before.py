@@ -112,7 +112,7 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
             continue
         assert batch.debited_count is not None, "it is issued"
         # The balance pays the first ones, so the rest is one range.
-        for row in batches.transactions_between(
+        for row in batches.transactions_of(
             connection,
             batch.id,
             batch.debited_count,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from app.values.timestamps import timestamp
 
@@ -46,6 +46,14 @@ class ListedReversal(NamedTuple):
     done_at: datetime | None
     amount: int | None
     current_balance: int | None
+
+
+Listed = TypeVar("Listed", ListedBatch, ListedReversal)
+
+
+def listed(kind: type[Listed], row: Any, **own: Any) -> Listed:
+    """Make a batch or a reversal from a row that has fields of its names, except its `own`."""
+    return kind(*(own[name] if name in own else getattr(row, name) for name in kind._fields))
 
 
 def listed_payload(listed: ListedBatch | ListedReversal, **more: object) -> dict[str, Any]:

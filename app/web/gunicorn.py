@@ -18,9 +18,8 @@ from app.metrics.requests import forget_connections_of, watch_connections
 from app.postgres.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.settings import settings
 from app.web.application import create_app
-from app.web.gunicorn_worker import GatewayLogger, GatewayWorker
+from app.web.gunicorn_worker import GatewayLogger, GatewayWorker, require_clear_head
 from app.web.recording import request_log
-from app.web.request_head import require_clear_head
 
 try:
     settings()

@@ -10,10 +10,8 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 from app import logs
 from app.api.auth import hash_of_given_key
 from app.api.scopes import path_of
-from app.metrics.record import Record, current_record, set_record
-from app.metrics.requests import NO_ROUTE, count_not_kept, count_request, count_wait
-from app.request_log.keeping import Keeping
-from app.request_log.rows import Call
+from app.metrics.requests import NO_ROUTE, Record, count_not_kept, count_request, count_wait, current_record, set_record
+from app.request_log import Call, Keeping
 from app.settings import settings
 from app.values.keys import start_in
 from app.values.request_ids import request_id_of, trace_id_of

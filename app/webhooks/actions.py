@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from app.actions import log as actions
 from app.errors import InvalidRequest, Refused
 from app.events import log
-from app.events.read import state_of
+from app.events.payloads import state_of
 from app.fields.field import Table
 from app.fields.kinds import Integer
 from app.noun import SQL

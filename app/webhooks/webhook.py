@@ -10,7 +10,7 @@ from app.errors import LimitReached, PointsError
 from app.events import log
 from app.events.log import GLOB, PATTERNS, types_like
 from app.events.payloads import Event
-from app.events.read import page as page_of_events
+from app.events.payloads import page as page_of_events
 from app.fields.field import Field, FieldFault, Schema, kind
 from app.fields.kinds import Text
 from app.fields.names import KnownNames

@@ -20,12 +20,10 @@
 -- Every drain updates this row; free space in its page keeps the updates out of the index.
 CREATE TABLE organizations (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
-    name text COLLATE "C" NOT NULL
-        CONSTRAINT ck_organizations_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+    name text COLLATE "C" NOT NULL CONSTRAINT ck_organizations_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
     is_disabled boolean NOT NULL DEFAULT false,
     is_suspended boolean NOT NULL DEFAULT false,
-    balance bigint NOT NULL DEFAULT 0
-        CONSTRAINT ck_organizations_balance_not_negative CHECK (balance >= 0),
+    balance bigint NOT NULL DEFAULT 0 CONSTRAINT ck_organizations_balance_not_negative CHECK (balance >= 0),
     last_refill bigint NOT NULL DEFAULT 0,
     sandbox_balance bigint NOT NULL DEFAULT 0
         CONSTRAINT ck_organizations_sandbox_balance_not_negative CHECK (sandbox_balance >= 0),
@@ -77,14 +75,11 @@ CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
     sandbox boolean NOT NULL,
-    hash bytea NOT NULL
-        CONSTRAINT uq_api_keys_hash UNIQUE
+    hash bytea NOT NULL CONSTRAINT uq_api_keys_hash UNIQUE
         CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
     start text COLLATE "C" NOT NULL,
-    name text COLLATE "C"
-        CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
-    scopes text[] COLLATE "C"
-        CONSTRAINT ck_api_keys_scopes_known CHECK (
+    name text COLLATE "C" CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
+    scopes text[] COLLATE "C" CONSTRAINT ck_api_keys_scopes_known CHECK (
             cardinality(scopes) >= 1 AND scopes <@ ARRAY['read', 'send', 'reverse', 'webhooks', 'approve']),
     expires_at timestamptz,
     batch_limit bigint CONSTRAINT ck_api_keys_batch_limit_positive CHECK (batch_limit > 0),
@@ -122,14 +117,11 @@ CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day)
 -- A key of the platform's own programs, stored as its SHA-256; `name` tells people which program has it.
 CREATE TABLE platform_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_platform_keys PRIMARY KEY,
-    name text COLLATE "C" NOT NULL
-        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
-    scopes text[] COLLATE "C" NOT NULL
-        CONSTRAINT ck_platform_keys_scopes_known CHECK (
+    name text COLLATE "C" NOT NULL CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
+    scopes text[] COLLATE "C" NOT NULL CONSTRAINT ck_platform_keys_scopes_known CHECK (
             cardinality(scopes) >= 1
             AND scopes <@ ARRAY['users:read', 'users:write', 'organizations:read', 'organizations:write']),
-    hash bytea NOT NULL
-        CONSTRAINT uq_platform_keys_hash UNIQUE
+    hash bytea NOT NULL CONSTRAINT uq_platform_keys_hash UNIQUE
         CONSTRAINT ck_platform_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
     start text COLLATE "C" NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -153,8 +145,7 @@ CREATE TABLE members (
     time_zone text COLLATE "C" NOT NULL DEFAULT 'UTC'
         CONSTRAINT ck_members_time_zone_length CHECK (char_length(time_zone) <= 64),
     password_hash text COLLATE "C",
-    link_hash bytea
-        CONSTRAINT uq_members_link_hash UNIQUE
+    link_hash bytea CONSTRAINT uq_members_link_hash UNIQUE
         CONSTRAINT ck_members_link_hash_is_sha256 CHECK (octet_length(link_hash) = 32),
     link_expires_at timestamptz,
     wrong_passwords int NOT NULL DEFAULT 0,
@@ -174,8 +165,7 @@ CREATE INDEX ix_members_organization_id ON members (organization_id);
 CREATE TABLE member_sessions (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
     member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
-    hash bytea NOT NULL
-        CONSTRAINT uq_member_sessions_hash UNIQUE
+    hash bytea NOT NULL CONSTRAINT uq_member_sessions_hash UNIQUE
         CONSTRAINT ck_member_sessions_hash_is_sha256 CHECK (octet_length(hash) = 32),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
@@ -194,8 +184,7 @@ CREATE TABLE actions (
     organization_id bigint CONSTRAINT fk_actions_organization_id REFERENCES organizations (id),
     member_id bigint CONSTRAINT fk_actions_member_id REFERENCES members (id),
     platform_key_id bigint CONSTRAINT fk_actions_platform_key_id REFERENCES platform_keys (id),
-    operator text COLLATE "C"
-        CONSTRAINT ck_actions_operator_length CHECK (char_length(operator) BETWEEN 1 AND 100),
+    operator text COLLATE "C" CONSTRAINT ck_actions_operator_length CHECK (char_length(operator) BETWEEN 1 AND 100),
     action text COLLATE "C" NOT NULL,
     subject_id bigint,
     sandbox boolean,
@@ -270,8 +259,7 @@ CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
 -- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value;
 -- `email_keys` is null when every address is its own normalised form.
 CREATE TABLE upload_parts (
-    upload_id bigint NOT NULL
-        CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
+    upload_id bigint NOT NULL CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
     number int NOT NULL,
     lines int[] NOT NULL,
     emails text[] COLLATE "C" NOT NULL,
@@ -352,8 +340,7 @@ CREATE TABLE batches (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_batches PRIMARY KEY,
     organization_id bigint NOT NULL,
     sandbox boolean NOT NULL,
-    status text COLLATE "C" NOT NULL DEFAULT 'queued'
-        CONSTRAINT ck_batches_status_known CHECK (
+    status text COLLATE "C" NOT NULL DEFAULT 'queued' CONSTRAINT ck_batches_status_known CHECK (
             status IN ('awaiting_approval', 'scheduled', 'queued', 'issued', 'refused', 'cancelled', 'rejected')),
     api_key_id bigint,
     member_id bigint,
@@ -403,8 +390,7 @@ CREATE TABLE batches (
         AND (labels IS NULL OR cardinality(labels) = recipient_count)
         AND (item_references IS NULL OR cardinality(item_references) = recipient_count)),
     CONSTRAINT ck_batches_amount_or_running_totals CHECK ((amount IS NULL) = (running_totals IS NOT NULL)),
-    CONSTRAINT ck_batches_idempotency_key_with_hash CHECK (
-        (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+    CONSTRAINT ck_batches_idempotency_key_with_hash CHECK ((idempotency_key IS NULL) = (idempotency_hash IS NULL)),
     CONSTRAINT ck_batches_scheduled_for_a_moment CHECK (status <> 'scheduled' OR send_at IS NOT NULL),
     CONSTRAINT ck_batches_cancelled_at_a_moment CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL)),
     CONSTRAINT ck_batches_rejected_with_a_reason CHECK (
@@ -553,15 +539,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS 'SELECT (hashtextextended($1, CASE WHEN $2 THEN $3 ELSE 0 END) >> 32)::int';
 
 -- How far it is listed, in batch ids; at first there is no row. What is held below `listed_to` is listed, and so is, by
--- its issue, what is issued from now on below `listing_to`. Issues that were not told so have lower transaction numbers
--- than `told_before`; null: not known yet.
+-- its issue, what is issued from now on below `listing_to`.
 CREATE TABLE held_listing (
-    is_the_one boolean DEFAULT true
-        CONSTRAINT pk_held_listing PRIMARY KEY
+    is_the_one boolean DEFAULT true CONSTRAINT pk_held_listing PRIMARY KEY
         CONSTRAINT ck_held_listing_one_row CHECK (is_the_one),
     listed_to bigint NOT NULL,
     listing_to bigint NOT NULL,
-    told_before xid8,
     CONSTRAINT ck_held_listing_in_order CHECK (listed_to BETWEEN 0 AND listing_to)
 );
 
@@ -619,8 +602,7 @@ CREATE TABLE refills (
     sandbox boolean NOT NULL,
     amount bigint NOT NULL,
     balance bigint NOT NULL CONSTRAINT ck_refills_balance_not_negative CHECK (balance >= 0),
-    reference text COLLATE "C"
-        CONSTRAINT ck_refills_reference_length CHECK (char_length(reference) BETWEEN 1 AND 128),
+    reference text COLLATE "C" CONSTRAINT ck_refills_reference_length CHECK (char_length(reference) BETWEEN 1 AND 128),
     idempotency_key text COLLATE "C"
         CONSTRAINT ck_refills_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -664,8 +646,7 @@ CREATE TABLE reversals (
     CONSTRAINT ck_reversals_asked_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
     CONSTRAINT ck_reversals_of_a_batch_or_of_transactions CHECK (
         (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
-    CONSTRAINT ck_reversals_idempotency_key_with_hash CHECK (
-        (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+    CONSTRAINT ck_reversals_idempotency_key_with_hash CHECK ((idempotency_key IS NULL) = (idempotency_hash IS NULL)),
     CONSTRAINT ck_reversals_return_of_a_batch_done CHECK (
         NOT is_return OR (status = 'done' AND batch_id IS NOT NULL AND amount IS NULL AND NOT atomic
                           AND reversed_amount > 0)),
@@ -699,8 +680,7 @@ CREATE TABLE reversal_entries (
     reversed bigint NOT NULL,
     position int NOT NULL,
     transaction_position int NOT NULL,
-    code text COLLATE "C"
-        CONSTRAINT ck_reversal_entries_code_known CHECK (
+    code text COLLATE "C" CONSTRAINT ck_reversal_entries_code_known CHECK (
             code IN ('not_debited', 'already_reversed', 'more_than_left')),
     CONSTRAINT pk_reversal_entries PRIMARY KEY (reversal_id, position),
     CONSTRAINT ck_reversal_entries_reversed_unless_a_code CHECK (
@@ -740,8 +720,7 @@ CREATE TABLE unnumbered_events (
     send_at timestamptz,
     credited int,
     sandbox boolean NOT NULL,
-    type text COLLATE "C" NOT NULL
-        CONSTRAINT ck_unnumbered_events_type_known CHECK (
+    type text COLLATE "C" NOT NULL CONSTRAINT ck_unnumbered_events_type_known CHECK (
             type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled',
                      'batch.awaiting_approval', 'batch.approved', 'batch.rejected', 'transaction.claimed',
                      'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
@@ -800,21 +779,17 @@ CREATE TABLE webhooks (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_webhooks_organization_id REFERENCES organizations (id),
     sandbox boolean NOT NULL,
-    url text COLLATE "C" NOT NULL
-        CONSTRAINT ck_webhooks_url_length CHECK (char_length(url) BETWEEN 1 AND 2000),
-    types text[] COLLATE "C" NOT NULL
-        CONSTRAINT ck_webhooks_types_counted CHECK (cardinality(types) BETWEEN 1 AND 50),
+    url text COLLATE "C" NOT NULL CONSTRAINT ck_webhooks_url_length CHECK (char_length(url) BETWEEN 1 AND 2000),
+    types text[] COLLATE "C" NOT NULL CONSTRAINT ck_webhooks_types_counted CHECK (cardinality(types) BETWEEN 1 AND 50),
     description text COLLATE "C"
         CONSTRAINT ck_webhooks_description_length CHECK (char_length(description) BETWEEN 1 AND 255),
     secret text COLLATE "C" NOT NULL,
     previous_secret text COLLATE "C",
     previous_secret_until timestamptz,
-    position bigint NOT NULL
-        CONSTRAINT ck_webhooks_position_not_negative CHECK (position >= 0),
+    position bigint NOT NULL CONSTRAINT ck_webhooks_position_not_negative CHECK (position >= 0),
     disabled_reason text COLLATE "C"
         CONSTRAINT ck_webhooks_disabled_reason_known CHECK (disabled_reason IN ('caller', 'gone', 'failing')),
-    failures int NOT NULL DEFAULT 0
-        CONSTRAINT ck_webhooks_failures_not_negative CHECK (failures >= 0),
+    failures int NOT NULL DEFAULT 0 CONSTRAINT ck_webhooks_failures_not_negative CHECK (failures >= 0),
     failing_since timestamptz,
     retry_at timestamptz,
     owned_until timestamptz,
@@ -885,8 +860,7 @@ CREATE TRIGGER batches_addresses_only_erased BEFORE UPDATE OF emails, email_keys
                        OR NOT only_erased(coalesce(OLD.email_keys, OLD.emails), coalesce(NEW.email_keys, NEW.emails)))
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_addresses_only_erased BEFORE UPDATE OF email, email_key ON transactions
-    FOR EACH ROW WHEN (NEW.email !~ '^erased-[0-9]+$' OR NEW.email_key IS NOT NULL)
-    EXECUTE FUNCTION refuse_change();
+    FOR EACH ROW WHEN (NEW.email !~ '^erased-[0-9]+$' OR NEW.email_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE FUNCTION only_names_erased(was json, becomes json) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(
         CAST($1 AS jsonb) #- '{user,first_name}' #- '{user,last_name}'
@@ -896,8 +870,7 @@ $$;
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
                      last_refill, cancelled_at, held_until ON batches
-    FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued'))
-    EXECUTE FUNCTION refuse_change();
+    FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
     FOR EACH ROW WHEN (OLD.status = 'awaiting_approval' AND NEW.status IN ('issued', 'refused')
                        OR OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
@@ -914,12 +887,10 @@ CREATE TRIGGER transactions_written_once
                                reference ON transactions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
-    FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
-    EXECUTE FUNCTION refuse_change();
+    FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_held_until_only_rises BEFORE UPDATE OF held_until ON transactions
     FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.points_left = 0 OR NEW.held_until IS NULL
-                       OR NEW.held_until <= OLD.held_until)
-    EXECUTE FUNCTION refuse_change();
+                       OR NEW.held_until <= OLD.held_until) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_returned_once BEFORE UPDATE OF returned_at ON transactions
     FOR EACH ROW WHEN (OLD.returned_at IS NOT NULL OR OLD.credited OR NOT OLD.debited OR OLD.points_left = 0)
     EXECUTE FUNCTION refuse_change();
@@ -939,8 +910,7 @@ CREATE TRIGGER reversal_entries_written_once BEFORE DELETE OR UPDATE ON reversal
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
     FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.returned_at IS NOT NULL
-                       OR OLD.sandbox AND NEW.claimed_at IS NULL)
-    EXECUTE FUNCTION refuse_change();
+                       OR OLD.sandbox AND NEW.claimed_at IS NULL) EXECUTE FUNCTION refuse_change();
 -- An erasure empties the hash of a body that had the address: by it, one could find out whether a guess is right.
 CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
     FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL
@@ -965,8 +935,7 @@ CREATE TRIGGER members_made_once
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER actions_written_once BEFORE DELETE OR UPDATE ON actions
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER actions_written_once BEFORE DELETE OR UPDATE ON actions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, sandbox_of ON users
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_known_since_a_moment BEFORE UPDATE OF email, email_key ON users
@@ -981,8 +950,7 @@ CREATE TRIGGER user_balances_of_a_user BEFORE DELETE OR UPDATE OF user_id, organ
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER user_entries_written_once BEFORE DELETE OR UPDATE ON user_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER events_written_once BEFORE UPDATE ON events
-    FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)
+CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)
                        OR (OLD.organization_id, OLD.sequence, OLD.id, OLD.created_at, OLD.batch_id, OLD.reversal_id,
                            OLD.send_at, OLD.credited, OLD.sandbox, OLD.type, OLD.idempotency_key)
                           IS DISTINCT FROM
@@ -995,10 +963,8 @@ CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
                            OLD.credited, OLD.sandbox, OLD.type)
                           IS DISTINCT FROM
                           (NEW.organization_id, NEW.id, NEW.created_at, NEW.batch_id, NEW.reversal_id, NEW.send_at,
-                           NEW.credited, NEW.sandbox, NEW.type))
-    EXECUTE FUNCTION refuse_change();
+                           NEW.credited, NEW.sandbox, NEW.type)) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
     FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
     EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills FOR EACH ROW EXECUTE FUNCTION refuse_change();

@@ -42,7 +42,7 @@ def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path
         "app/cli/up.py",
         "app/web/gunicorn_worker.py",
         "worker/tasks.py",
-        "worker/beside.py",
+        "worker/processes.py",
         "worker/flower.py",
     ]
     for module in modules:

@@ -21,7 +21,7 @@ from redis.exceptions import ConnectionError as NotReachedError
 import migrations
 from app.local import ports
 from app.local.valkey import _binary as valkey_program
-from app.messaging import last_runs, process_redis
+from app.messaging import process_redis, worker_counters
 from app.settings import settings
 from tests.conftest import Servers
 from tests.deadline import until
@@ -122,7 +122,7 @@ def test_every_part_comes_up_healthy_does_its_work_and_stops_when_asked(place: P
             )
         web = httpx.get(f"http://{ports.HOST}:{place.web_port}/readyz", timeout=30)
         assert (web.status_code, web.json()["data"]) == (200, {"status": "ready", "postgresql": "ok", "redis": "ok"})
-        until(lambda: last_runs.swept_s_ago(process_redis.redis()) is not None, within_s=STARTED_IN_S)
+        until(lambda: worker_counters.swept_s_ago(process_redis.redis()) is not None, within_s=STARTED_IN_S)
         assert not list(place.folder.rglob("*schedule*")), "beat keeps its schedule in memory"
         flower = f"http://{ports.HOST}:{place.flower_port}/"
         user, _, password = SECRETS["FLOWER_BASIC_AUTH"].partition(":")

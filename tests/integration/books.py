@@ -27,8 +27,7 @@ from app.ledger.drain import drain
 from app.ledger.refill import refill
 from app.messaging import process_redis, worker_counters
 from app.postgres.connections import engine
-from app.postgres.database import single_statement, snapshot, steps, transaction
-from app.postgres.digests import digest
+from app.postgres.database import digest, single_statement, snapshot, steps, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from app.ledger.extend import extend
+from app.ledger.returns import extend
 from app.postgres.database import transaction
 from app.values.ids import POSITIONS
 from tests.integration import books

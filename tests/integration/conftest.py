@@ -23,7 +23,7 @@ from app.api.sending import send_path, threads
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.messaging import process_redis
-from app.messaging.drains import Drains
+from app.messaging.requests import Drains
 from app.postgres.connections import LOCK_TIMEOUT_MS, connections_in_use, engine, new_engine
 from app.settings import settings
 from tests.conftest import Servers, forget_everything, may_empty_tables, shared_app

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from app.events import read as pages
+from app.events import payloads as pages
 from app.events import sequencer
 from app.events.payloads import render
 from app.postgres.database import transaction

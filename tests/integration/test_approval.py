@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app import api_keys, organizations
 from app.api_keys import Caller
-from app.batches import approval, schedule, unanswered
+from app.batches import approval, schedule
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, SendingMember, accept
 from app.batches.errors import OwnBatch, ScheduledLimit
@@ -20,7 +20,7 @@ from app.batches.request import IssueRequest
 from app.errors import BatchConflict, BatchNotIssued, PointsError
 from app.ledger import drain as draining
 from app.postgres.database import single_statement, transaction
-from app.reversals.errors import BatchAwaitsApproval
+from app.reversals.accept import BatchAwaitsApproval
 from tests.deadline import until
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of
@@ -111,7 +111,7 @@ def _let_days_pass(days: int, batch_id: int) -> None:
 
 def _reject_unanswered() -> int:
     with transaction() as connection:
-        return unanswered.reject_unanswered(connection, at_most=100)
+        return approval.reject_unanswered(connection, at_most=100)
 
 
 # --- What needs it ----------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def test_what_nobody_answers_for_seven_days_is_rejected_by_itself_by_the_clock_o
     assert [_status(other, in_sandbox, sandbox=True), _status(other, of_other)] == ["rejected", "awaiting_approval"]
     shown = books.read_batch(organization_id, live)[0].approval
     assert shown is not None
-    assert (shown["by"], shown["api_key_id"], shown["reason"]) == (None, None, unanswered.UNANSWERED)
+    assert (shown["by"], shown["api_key_id"], shown["reason"]) == (None, None, approval.UNANSWERED)
     assert not _approve(_another(organization_id), live)
     assert _of_batch(organization_id, live)[-1] == ("batch.rejected", "rejected", True)
     assert books.breaches() == []

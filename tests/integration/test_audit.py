@@ -9,7 +9,7 @@ import pytest
 from app.audit.rules import RULES
 from app.audit.run import _PARAMETERS, Audit, Breach, audit
 from app.cli.audit import audit as audit_command
-from app.messaging import last_runs, process_redis
+from app.messaging import process_redis, worker_counters
 from app.postgres.database import snapshot
 from tests.integration import books
 from tests.integration.breaks import BREAKS, KEPT, write_the_books
@@ -142,7 +142,7 @@ def test_a_rule_that_fails_is_a_breach_and_the_others_are_still_looked_at(monkey
     answer = unwrap(audit_command.callback)()
     assert answer.exit_status == 1
     assert answer._document["breaches"][0] == {"rule": "one", "subject": "an error", "seen": "DivisionByZero"}
-    noted = last_runs.last_audit(process_redis.redis())
+    noted = worker_counters.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches == 2
     assert str(answer._sentence).startswith("an error: one, but: DivisionByZero")

@@ -13,13 +13,14 @@ from app.batches import schedule
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.read import transactions_of
 from app.batches.request import IssueRequest
-from app.erasing import erase, issued, lists
+from app.erasing import issued, lists
 from app.erasing.erase import ErasureUnfinished, erase_user
 from app.errors import NotFound
 from app.events.log import PLATFORM
 from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
 from app.platform import keys as platform_keys
+from app.postgres import locks
 from app.postgres.database import transaction
 from app.recipient_files.writing import workbook_of
 from app.users import UserErased
@@ -236,8 +237,8 @@ def test_an_issue_that_has_seen_the_user_is_waited_for_and_rewritten_too() -> No
 def test_an_erasure_that_waits_too_long_says_that_it_must_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     [user_id] = books.make_users(NOW)
     with monkeypatch.context() as patched, transaction() as other:
-        patched.setattr(erase, "_PATIENCE_S", 0.0)
-        other.exec_driver_sql("SELECT pg_current_xact_id()")
+        patched.setattr(locks, "_WRITES_AT_MOST_S", 0.0)
+        other.exec_driver_sql("LOCK TABLE transactions IN ROW EXCLUSIVE MODE")
         with pytest.raises(ErasureUnfinished):
             erase_user(user_id)
     assert erase_user(user_id).email == f"erased-{user_id}"
@@ -312,7 +313,8 @@ def test_an_address_is_found_in_a_file_of_any_encoding_and_a_broken_workbook_is_
     for encoding in ("utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"):
         file = "name;E-Mail\nJosé;ADA.NOW@example.org\n".encode(encoding)
         assert lists.has_one(file, [NOW.lower()]), encoding
-        assert not lists.has_one(file, ["da.now@example.com"]), encoding
+        assert not lists.has_one(file, ["now@example.org"]), encoding
+        assert not lists.has_one(file, ["ada.now@example.or"]), encoding
     workbook = workbook_of(["email"], [[CY]])
     assert not lists.has_one(workbook, [NOW.lower()])
     assert lists.has_one(workbook[:-30], [NOW.lower()])

@@ -13,7 +13,7 @@ from celery import Celery
 from app import users
 from app.batches.accept import Send, accept
 from app.batches.request import IssueRequest
-from app.events import read as pages
+from app.events import payloads as pages
 from app.events import sequencer
 from app.events.payloads import Event, render
 from app.ledger.claim import register

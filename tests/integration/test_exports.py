@@ -19,6 +19,7 @@ from app.exports.columns import BATCHES, COLUMNS, CSV, JSONL, KINDS, REVERSALS, 
 from app.exports.export import begin
 from app.pages import batch_pages, lists, transaction_pages
 from app.pages.filters import BY_API, CursorPosition, Filters
+from app.postgres import locks
 from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.recipient_files.cells import marked_as_text, marked_as_text_in_sql, unmarked
@@ -269,14 +270,14 @@ def test_who_is_writing_when_an_export_begins_is_waited_for(
             slow.commit()
             pauses.append(seconds)
 
-        monkeypatch.setattr("app.exports.export.time.sleep", commit)
+        monkeypatch.setattr("app.postgres.locks.time.sleep", commit)
         rows = _rows(_content(kind, Filters(organization_id=acme, sandbox=False)))
     assert len(pauses) >= 1
     assert rows[-1][COLUMNS[kind][0].name] == str(made)
 
 
 def test_who_does_not_end_is_not_waited_for_without_end(acme: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(locks, "_WRITES_AT_MOST_S", 0.0)
     with closing(engine().connect()) as slow:
         slow.execute(text("LOCK TABLE batches IN ROW EXCLUSIVE MODE"))
         with pytest.raises(export.Unsettled):

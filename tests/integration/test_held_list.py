@@ -20,8 +20,8 @@ def _fill_partition() -> None:
 
 
 def _list_all() -> None:
-    """Run the upkeep as often as it takes: to tell issues, to note who was not told, and to list."""
-    for _ in range(3):
+    """Run the upkeep as often as it takes: to tell issues, and to list."""
+    for _ in range(2):
         held.list_full()
 
 

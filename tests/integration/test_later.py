@@ -280,10 +280,10 @@ def _forget() -> int:
 
 
 def test_upkeep_asks_for_one_drain_an_organization(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    asked: list[object] = []
 
-    def submit(organization_id: int) -> bool:
-        asked.append(organization_id)
+    def submit(job: object) -> bool:
+        asked.append(job)
         return True
 
     monkeypatch.setattr(upkeep, "submit", submit)
@@ -302,10 +302,10 @@ def test_upkeep_asks_for_one_drain_an_organization(upkeep: ModuleType, monkeypat
 
 
 def test_without_a_broker_the_sweep_issues_what_is_due(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    asked: list[object] = []
 
-    def submit(organization_id: int) -> bool:
-        asked.append(organization_id)
+    def submit(job: object) -> bool:
+        asked.append(job)
         return False
 
     monkeypatch.setattr(upkeep, "submit", submit)

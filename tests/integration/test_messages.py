@@ -14,8 +14,8 @@ import psutil
 import pytest
 from celery import Celery
 
-from app.messaging import jobs, process_redis, queue_state
-from app.metrics import state
+from app.messaging import jobs, process_redis
+from app.metrics import page
 from app.postgres.connections import engine
 from app.settings import settings
 from tests.crash.proxy import Proxy
@@ -47,12 +47,11 @@ def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: ps
 def test_the_messages_that_no_worker_has_taken_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     with Celery(set_as_current=False) as app:  # The service's own keeps the broker that it was first used with.
         app.add_defaults(jobs._configuration)
-        for module in (jobs, queue_state):
-            monkeypatch.setattr(module, "celery", app)
-        assert queue_state.messages_waiting() == 0
-        assert jobs.submit(1)
-        assert queue_state.messages_waiting() == 1
-        assert [(metric.name, metric.samples[0].value) for metric in state.broker()] == [("points_broker_messages", 1)]
+        monkeypatch.setattr(jobs, "celery", app)
+        assert jobs.messages_waiting() == 0
+        assert jobs.submit(jobs.Job(1))
+        assert jobs.messages_waiting() == 1
+        assert [(metric.name, metric.samples[0].value) for metric in page.broker()] == [("points_broker_messages", 1)]
 
 
 @pytest.mark.usefixtures("broker")
@@ -60,12 +59,11 @@ def test_a_broker_that_goes_while_it_is_asked_is_out_of_reach(monkeypatch: pytes
     def gone(*_: object) -> int:
         raise ConnectionResetError
 
-    monkeypatch.setattr(queue_state, "_waiting_in", gone)
+    monkeypatch.setattr(jobs, "_waiting_in", gone)
     with Celery(set_as_current=False) as app:
         app.add_defaults(jobs._configuration)
-        for module in (jobs, queue_state):
-            monkeypatch.setattr(module, "celery", app)
-        assert queue_state.messages_waiting() is None
+        monkeypatch.setattr(jobs, "celery", app)
+        assert jobs.messages_waiting() is None
 
 
 _BINDINGS = "_kombu.binding.reply.celery.pidbox"
@@ -95,7 +93,9 @@ def kill_pings(number: int) -> None:
 
 @pytest.fixture
 def unread(broker: None) -> Any:
-    return import_module("worker.unread").Unread()  # Importing the worker ends a process that has no settings yet.
+    return import_module(
+        "app.messaging.broker"
+    ).Unread()  # Importing the worker ends a process that has no settings yet.
 
 
 def test_the_bindings_of_killed_pings_are_forgotten_and_those_of_a_ping_under_way_are_not(unread: Any) -> None:

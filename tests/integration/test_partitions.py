@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from app.batches import read as batches
 from app.ledger import held
-from app.ledger.extend import extend
+from app.ledger.returns import extend
 from app.pages import batch_pages, transaction_pages
 from app.pages.filters import Filters
 from app.postgres import partitions
@@ -315,7 +315,7 @@ _OF_THE_READ = text("""
 
 
 def _list_all_held() -> None:
-    for _ in range(3):
+    for _ in range(2):
         held.list_full()
 
 

@@ -9,12 +9,11 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
+from app import request_log
 from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
-from app.request_log import keeping
-from app.request_log.keeping import FULL, NOT_WRITTEN, Keeping
-from app.request_log.rows import Call, drop_old_requests
+from app.request_log import FULL, NOT_WRITTEN, Call, Keeping, drop_old_requests
 from app.settings import settings
 from app.values.keys import hash_key
 from app.web import recording
@@ -67,7 +66,7 @@ def rows_stored() -> int:
 def test_what_finds_no_room_is_lost_and_counted_and_a_key_that_nobody_has_is_nobodys(
     key: str, kept: Keeping, lost: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "KEPT_MAX", 3)
+    monkeypatch.setattr(request_log, "KEPT_MAX", 3)
     for number in range(5):
         kept.keep(call(key if number else "pts_live_of_nobody", str(number)))
     assert lost == {FULL: 2}
@@ -82,11 +81,11 @@ def test_of_what_a_key_is_refused_at_the_door_only_the_first_is_kept_until_the_n
     key: str, kept: Keeping, lost: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(2):
-        for number in range(keeping.KEPT_MAX):
+        for number in range(request_log.KEPT_MAX):
             kept.keep(call(key, str(number), status=429, code="rate_limited"))
         kept.write()
     assert listed() == ["0", "0"]
-    monkeypatch.setattr(keeping, "_AT_THE_DOOR_MAX", 3)
+    monkeypatch.setattr(request_log, "_AT_THE_DOOR_MAX", 3)
     for number in range(5):  # Of keys that nobody has, too.
         kept.keep(call(f"pts_live_{number}", status=401))
     kept.keep(call(key, "served"))

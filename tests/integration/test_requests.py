@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from app.messaging import hints, process_redis
-from app.messaging.requests import Request, Staying, need_message, note_arrival
+from app.messaging.jobs import Job
+from app.messaging.requests import Staying, need_message, note_arrival
 from app.settings import settings
 from tests.conftest import Servers
 from tests.deadline import until
 
 pytestmark = pytest.mark.usefixtures("broker")
 
-ONE, OTHER, LATE = Request(7), Request(8, "request-8"), Request(9)
+ONE, OTHER, LATE = Job(7), Job(8, request_id="request-8"), Job(9)
 
 
 def nothing() -> None:
@@ -102,15 +103,15 @@ def test_a_worker_offers_to_stay_with_its_hint_and_learns_who_has_taken_it_up() 
 
 def test_no_request_is_lost_between_workers_that_come_and_go_and_fronts_that_ask() -> None:
     """Whoever asked is served by a worker that stays, or one that a message brings."""
-    asked = [Request(number) for number in range(1, 601)]
-    served: list[Request] = []
-    messages: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+    asked = [Job(number) for number in range(1, 601)]
+    served: list[Job] = []
+    messages: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
 
     def work() -> None:
         while (message := messages.get()) is not None:
             note_arrival(message)
             staying = Staying()
-            asked_for: Request | None = message
+            asked_for: Job | None = message
             while asked_for:
                 served.append(asked_for)
                 asked_for = staying.wait(at_most_s=0.001, when_idle=nothing)

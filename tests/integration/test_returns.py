@@ -9,8 +9,7 @@ import pytest
 from app import users
 from app.errors import CannotExtend
 from app.ledger import claim, returns
-from app.ledger.extend import extend
-from app.ledger.returns import Due, due_returns, return_held, steps_of
+from app.ledger.returns import Due, due_returns, extend, return_held, steps_of
 from app.messaging.worker_counters import RETURNED_POINTS
 from app.postgres.database import transaction
 from app.values.ids import POSITIONS

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from redis.exceptions import RedisError
 
-from app.messaging import hints, last_runs, process_redis
-from app.messaging.requests import Request, need_message
+from app.messaging import hints, process_redis, worker_counters
+from app.messaging.jobs import Job
+from app.messaging.requests import need_message
 from app.messaging.worker_counters import POINTS, POSTPONED_BATCHES, SWEEPS, count
 from app.web.application import create_app
 from tests.crash.proxy import Proxy
@@ -48,8 +49,8 @@ def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[Mutabl
     proxy.tell("hole")
     began = time.monotonic()
     hints.publish(1, [2], {POINTS.field("live"): 5})
-    assert not need_message([Request(1)])  # It is the broker too, and would take no message.
-    last_runs.note_sweep({SWEEPS.field(): 1})
+    assert not need_message([Job(1)])  # It is the broker too, and would take no message.
+    worker_counters.note_sweep({SWEEPS.field(): 1})
     count({POSTPONED_BATCHES.field(): 1})
     assert time.monotonic() - began < 10
     assert [event["event"] for event in events] == ["hint_lost"]  # The others left it alone.

@@ -10,8 +10,9 @@ from redis import Redis
 from sqlalchemy import text
 
 from app.ledger import drain, issue
-from app.messaging import hints, last_runs, process_redis
-from app.messaging.requests import Request, need_message
+from app.messaging import hints, process_redis, worker_counters
+from app.messaging.jobs import Job
+from app.messaging.requests import need_message
 from app.postgres.database import transaction
 from tests.integration import books
 
@@ -27,17 +28,14 @@ def tasks(database: None, broker: None) -> ModuleType:
 
 
 @pytest.fixture
-def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     """Collect the drains for which a task sends a message, in place of the broker."""
-    sent: list[Request] = []
-    monkeypatch.setattr(
-        "worker.draining.submit",
-        lambda organization_id, request_id: sent.append(Request(organization_id, request_id)),
-    )
+    sent: list[Job] = []
+    monkeypatch.setattr("worker.tasks.submit", sent.append)
     return sent
 
 
-def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, submitted: list[Request]) -> None:
+def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, submitted: list[Job]) -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
     hint = hints.listen()
@@ -55,23 +53,23 @@ def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, s
 
 
 def test_a_task_whose_turn_is_over_asks_for_a_fresh_one_with_the_request_it_worked_for(
-    tasks: ModuleType, submitted: list[Request], monkeypatch: pytest.MonkeyPatch
+    tasks: ModuleType, submitted: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issue, "BATCHES_MAX", 1)
     monkeypatch.setattr(drain, "ROUNDS_MAX", 2)
-    monkeypatch.setattr("worker.draining._TURN_S", 0.0)
+    monkeypatch.setattr("worker.tasks._TURN_S", 0.0)
     organization_id = books.make_organization(100)
     for _ in range(3):
         books.queue_batch(organization_id, [ANN], 1)
     assert tasks.issue(organization_id, request_id="req-1") == [1, 2]
-    assert submitted == [Request(organization_id, "req-1")]
+    assert submitted == [Job(organization_id, request_id="req-1")]
     assert tasks.issue(**submitted[0]._asdict()) == [3]
-    assert submitted == [Request(organization_id, "req-1")]
+    assert submitted == [Job(organization_id, request_id="req-1")]
     assert books.counts() == (0, 3)
 
 
 def test_a_worker_that_drains_serves_all_who_ask_after_its_round_and_then_the_rest(
-    tasks: ModuleType, submitted: list[Request], monkeypatch: pytest.MonkeyPatch
+    tasks: ModuleType, submitted: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issue, "BATCHES_MAX", 1)
     busy, *others = (books.make_organization(100) for _ in range(4))
@@ -83,8 +81,8 @@ def test_a_worker_that_drains_serves_all_who_ask_after_its_round_and_then_the_re
         publish(*arguments, **named)
         if not late:
             late.extend(books.queue_batch(other, [ANN], 1) for other in others)
-            [called] = need_message([Request(other) for other in others])
-            assert called == Request(others[1]), "one is given to this worker, and one message brings another worker"
+            [called] = need_message([Job(other) for other in others])
+            assert called == Job(others[1]), "one is given to this worker, and one message brings another worker"
 
     monkeypatch.setattr(hints, "publish", ask_at_the_first_hint)
     assert sorted(tasks.issue(busy)) == sorted([*batches, *late]), "it waits for no message, which may come late"
@@ -114,13 +112,13 @@ def test_the_audit_task_notes_and_logs_breaches(tasks: ModuleType, events: list[
     books.issue_now(organization_id, [ANN], 10)
     events.clear()
     tasks.audit()
-    noted = last_runs.last_audit(process_redis.redis())
+    noted = worker_counters.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches == 0
     assert books.counted() == {"points_audits|balanced": 1}
     books.execute(f"UPDATE organizations SET balance = balance + 1 WHERE id = {organization_id}")
     tasks.audit()
-    noted = last_runs.last_audit(process_redis.redis())
+    noted = worker_counters.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches > 0
     assert books.counted() == {"points_audits|balanced": 1, "points_audits|not_balanced": 1}
@@ -143,6 +141,6 @@ def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(
     slow = {"slow": "SELECT pg_sleep(60)::text AS subject, '' AS seen"}
     monkeypatch.setattr("app.audit.run.RULES", slow)
     tasks.audit()
-    assert last_runs.last_audit(process_redis.redis()) is None
+    assert worker_counters.last_audit(process_redis.redis()) is None
     assert [event["event"] for event in events] == ["audit_not_finished"]
     assert books.counted() == {"points_audits|not_finished": 1}

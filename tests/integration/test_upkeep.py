@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from app.ledger import fold
-from app.messaging import hints, last_runs, process_redis
+from app.messaging import hints, process_redis, worker_counters
 from app.postgres.database import transaction
 from tests.deadline import until
 from tests.integration import books, races, workers
@@ -31,7 +31,7 @@ def test_a_sweep_issues_what_has_been_queued_too_long_and_notes_that_it_ran(upke
     waiting = books.queue_batch(young, [ANN], 1)
     books.execute(f"UPDATE batches SET created_at = now() - interval '4 s' WHERE organization_id = {lost}")
     books.execute(f"UPDATE batches SET created_at = now() WHERE organization_id = {young}")
-    assert last_runs.swept_s_ago(process_redis.redis()) is None
+    assert worker_counters.swept_s_ago(process_redis.redis()) is None
     hint = hints.listen()
     assert next(hint) is None  # It listens from here on.
     upkeep.sweep()
@@ -42,7 +42,7 @@ def test_a_sweep_issues_what_has_been_queued_too_long_and_notes_that_it_ran(upke
         "points_sweeps": 1,
         "points_final_batches|live|issued": 1,
     }
-    seconds = last_runs.swept_s_ago(process_redis.redis())
+    seconds = worker_counters.swept_s_ago(process_redis.redis())
     assert seconds is not None
     assert seconds < 10
 
@@ -185,7 +185,7 @@ def test_a_drain_whose_events_cannot_be_numbered_is_done_all_the_same(
     def fails(*_: object) -> int:
         raise OperationalError("", None, Exception())
 
-    monkeypatch.setattr("worker.draining.number_events", fails)
+    monkeypatch.setattr("worker.tasks.number_events", fails)
     assert upkeep.drain_and_tell(organization_id) == ([batch_id], False)
     assert "events_not_numbered" in {event["event"] for event in events}
     monkeypatch.undo()

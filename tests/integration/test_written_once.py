@@ -7,8 +7,8 @@ import pytest
 
 from app import api_keys
 from app.batches import key_limits, schedule
-from app.ledger.extend import extend
 from app.ledger.registering import change_user
+from app.ledger.returns import extend
 from app.members import links, members
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction

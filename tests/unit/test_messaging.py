@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.messaging import hints, last_runs, worker_counters
+from app.messaging import hints, worker_counters
 from app.messaging.broker import broker_settings
-from app.messaging.requests import Request, need_message
+from app.messaging.jobs import Job
+from app.messaging.requests import need_message
 from app.settings import settings
 
 
@@ -41,7 +42,6 @@ def test_what_the_environment_says_to_celery_of_another_broker_means_nothing_her
 _USES: dict[str, Callable[[], object]] = {
     "hint_lost": lambda: hints.publish(7, [1]),
     "counts_lost": lambda: worker_counters.count({"points_sweeps": 1}),
-    "sweep_not_noted": lambda: last_runs.note_sweep({}),
 }
 
 
@@ -54,7 +54,7 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
     _USES[first]()  # Redis is out of reach.
     for use in _USES.values():
         use()
-        assert not need_message([Request(7)])
+        assert not need_message([Job(7)])
     assert [event["event"] for event in events] == [first]
     now += 1
     _USES[first]()
@@ -62,7 +62,7 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
 
 
 def test_without_redis_another_broker_takes_each_request_for_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [Request(7), Request(7)]
+    requests = [Job(7), Job(7)]
     assert need_message(requests) == []  # Redis is the broker.
     monkeypatch.setenv("POINTS_BROKER_URL", "amqp://points:hush@127.0.0.1:1/")
     settings.cache_clear()

@@ -5,9 +5,8 @@ from celery import Celery
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.messaging import jobs, queue_state
-from app.metrics.page import page
-from app.metrics.work import work
+from app.messaging import jobs
+from app.metrics.page import page, work
 
 
 def test_what_an_alert_waits_for_is_zero_before_it_happens() -> None:
@@ -26,7 +25,7 @@ def test_the_page_leaves_out_what_is_away(client: FlaskClient, monkeypatch: pyte
     # The service's own keeps the broker that it was first used with.
     with Celery(set_as_current=False, amqp=jobs._Protocol) as app:
         app.add_defaults(jobs._configuration)
-        monkeypatch.setattr(queue_state, "celery", app)
+        monkeypatch.setattr(jobs, "celery", app)
         response = client.get("/metrics")  # PostgreSQL, Redis and the broker are out of reach.
     assert response.status_code == 200
     assert "points_requests_total{" in response.text

@@ -22,10 +22,10 @@ from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
 from app.errors import Faults, InvalidRequest
 from app.fields.field import Table
-from app.ledger.extend import EXTEND, HELD_UNTIL
+from app.ledger.registering import CHANGED_USER, NEW_USER, NEW_USERS, read_changes, read_new_user, read_new_users
+from app.ledger.returns import EXTEND, HELD_UNTIL
 from app.ledger.sandbox import CLOCK, NOW, read_user
 from app.ledger.sandbox import NEW_USER as NEW_SANDBOX_USER
-from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS, read_changes, read_new_user, read_new_users
 from app.members.links import NEW_MEMBER, read_new_member
 from app.platform.requests import (
     CHANGEABLE,

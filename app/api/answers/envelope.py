@@ -9,8 +9,8 @@ from flask import Response
 from app.batches.sent_lately import SentLately, alike
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
-from app.metrics.record import note_code
-from app.reversals.preview import Recoverable
+from app.metrics.requests import note_code
+from app.reversals.request import Recoverable
 from app.settings import Settings
 
 INTERFACE_VERSION = "1.0"

@@ -10,10 +10,10 @@ from app.batches.approval import REJECTION
 from app.batches.fields import TOTALS
 from app.fields.field import Field, Schema, Table, reference_to
 from app.fields.kinds import RECIPIENT
-from app.ledger.extend import EXTEND
+from app.ledger.registering import CHANGED_USER, NEW_USER, NEW_USERS
+from app.ledger.returns import EXTEND
 from app.ledger.sandbox import CLOCK
 from app.ledger.sandbox import NEW_USER as NEW_SANDBOX_USER
-from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS
 from app.members.links import NEW_MEMBER
 from app.platform.requests import CHANGED_ORGANIZATION, NEW_KEY, NEW_ORGANIZATION, NEW_REFILL
 from app.reversals import request as of_reverse

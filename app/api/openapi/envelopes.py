@@ -41,7 +41,7 @@ from app.noun import Null, says, says_one_of
 from app.organizations import in_mode, refills, whole
 from app.pages.action_pages import actions
 from app.pages.entry_pages import entries
-from app.request_log.rows import requests
+from app.request_log import requests
 from app.users import registered
 
 Sentences = Annotated[list[str], Field(min_length=1)]

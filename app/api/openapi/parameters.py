@@ -5,7 +5,7 @@ from typing import Any
 
 from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.batches.read import STATES, STATUSES
-from app.batches.rehearsing import WORDS
+from app.batches.verify import WORDS
 from app.pages.filters import LOOKED_AT_MAX
 from app.pages.parameters import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.reversals.read import STATUSES as REVERSAL_STATUSES

@@ -1,14 +1,19 @@
 """The headers of send and reverse: the idempotency key, and how long the caller waits."""
 
 import re
+from contextlib import suppress
+from socket import SHUT_RDWR
 from typing import NamedTuple
 from urllib.request import parse_http_list
 
 from flask import Response, request
 
+from app.api.auth import is_development_key
 from app.batches.accept import IDEMPOTENCY_KEY
+from app.batches.verify import WORDS
 from app.errors import InvalidRequest
 from app.settings import settings
+from app.values.texts import shown
 
 
 def idempotency_key() -> str | None:
@@ -59,3 +64,27 @@ def wish() -> Wish:
 
 
 _SECONDS = re.compile(r"[0-9]{1,9}")
+
+
+def rehearsal() -> str | None:
+    """Return the word of the header, or None.
+
+    Raises:
+        InvalidRequest: the word is not known, or the key is a live key.
+    """
+    word = request.environ.get("HTTP_POINTS_REHEARSE")
+    if word is None:
+        return None
+    if word not in WORDS:
+        sentence = f"The Points-Rehearse header must be one of {', '.join(WORDS)}, but is {shown(word)}."
+    elif not is_development_key():
+        sentence = "Only a development key can rehearse, but this is a live key: leave out the Points-Rehearse header."
+    else:
+        return str(word)
+    raise InvalidRequest({"points_rehearse": [sentence]})
+
+
+def end_connection() -> None:
+    """End the caller's connection: the answer then reaches nobody."""
+    with suppress(OSError):  # The caller may have gone already.
+        request.environ["gunicorn.socket"].shutdown(SHUT_RDWR)

@@ -13,7 +13,7 @@ from app.batches import accept as acceptance
 from app.batches import bounded
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
-from app.messaging.drains import Job
+from app.messaging.jobs import Job
 from app.postgres.database import is_away, single_statement, transaction
 
 # The limits keep the statement short. If it fails, few sends are affected.

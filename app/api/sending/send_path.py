@@ -13,7 +13,8 @@ from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
 from app.errors import InvalidKey
-from app.messaging.drains import Drains, Job, drains
+from app.messaging.jobs import Job
+from app.messaging.requests import Drains, drains
 from app.postgres.database import transaction
 
 _log = logs.logger()

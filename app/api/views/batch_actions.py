@@ -9,8 +9,9 @@ from app.api.views.batches import read_batch
 from app.batches import approval, schedule
 from app.batches.read import QUEUED
 from app.batches.request import read_reschedule
-from app.messaging.drains import Job, drains
-from app.metrics.record import current_record
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
+from app.metrics.requests import current_record
 from app.postgres.database import transaction
 
 blueprint = Blueprint("batch_actions", __name__)

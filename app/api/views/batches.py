@@ -9,7 +9,7 @@ from app.api.answers import envelope
 from app.api.auth import caller, caller_without_query
 from app.api.requests.query import query
 from app.api_keys import Caller
-from app.batches import payloads, sums
+from app.batches import payloads
 from app.batches import read as batches
 from app.errors import NotFound
 from app.pages import batch_pages
@@ -27,7 +27,7 @@ def list_batches() -> Response:
     asked = parse_page_request("batches", query(), who)
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-        states = sums.count_states(
+        states = payloads.count_states(
             connection, [batch.id for batch in page.rows if batch.debited_count], organization_id=who.organization.id
         )
         metadata = batches.find_metadata(
@@ -35,7 +35,7 @@ def list_batches() -> Response:
         )
     shown = [
         payloads.listed_batch_payload(
-            batch, states=states.get(batch.id, sums.StateCounts()), metadata=metadata.get(batch.id)
+            batch, states=states.get(batch.id, payloads.StateCounts()), metadata=metadata.get(batch.id)
         )
         for batch in page.rows
     ]

@@ -5,11 +5,10 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.api.answers import envelope
-from app.messaging.process_redis import redis
-from app.messaging.redis_faults import require_writes
+from app.messaging.process_redis import redis, require_writes
 from app.metrics.page import CONTENT_TYPE, page
 from app.postgres.database import has_tables, transaction
-from app.postgres.session_checks import WrongSession
+from app.postgres.timed_connection import WrongSession
 
 _NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 

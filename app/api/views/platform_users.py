@@ -12,8 +12,15 @@ from app.api.listing import page_answer
 from app.api.requests.body import read_json, refuse_fields
 from app.erasing.erase import erase_user
 from app.ledger.claim import claims
-from app.ledger.registering import Outcome, change_user, register_many, register_user
-from app.ledger.user_requests import read_changes, read_new_user, read_new_users
+from app.ledger.registering import (
+    Outcome,
+    change_user,
+    read_changes,
+    read_new_user,
+    read_new_users,
+    register_many,
+    register_user,
+)
 from app.pages import entry_pages, lists
 from app.platform.keys import USERS_READ, USERS_WRITE
 from app.postgres.database import transaction

@@ -6,7 +6,7 @@ from app.api.auth import caller, platform_caller
 from app.api.listing import page_answer
 from app.pages import action_pages, lists
 from app.platform.keys import ORGANIZATIONS_READ
-from app.request_log.rows import requests
+from app.request_log import requests
 
 blueprint = Blueprint("requests", __name__)
 

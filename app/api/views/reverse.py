@@ -15,16 +15,14 @@ from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError
-from app.metrics.record import current_record
+from app.metrics.requests import current_record
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
-from app.reversals import payloads
+from app.reversals import read
 from app.reversals import read as reversals
-from app.reversals.accept import AcceptedReversal
-from app.reversals.errors import ReversalLost
-from app.reversals.preview import recoverable
+from app.reversals.accept import AcceptedReversal, ReversalLost
 from app.reversals.read import EntryRow, ReversalRow
-from app.reversals.request import ReverseReading, ReverseRequest
+from app.reversals.request import ReverseReading, ReverseRequest, recoverable
 from app.settings import Settings
 
 blueprint = Blueprint("reverse", __name__)
@@ -47,7 +45,7 @@ def verify() -> Response:
     with transaction() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
         found = recoverable(connection, request, who.organization, batch_status=status)
-    return envelope.success(envelope.verdict_payload(found), **payloads.recoverable_additions(found))
+    return envelope.success(envelope.verdict_payload(found), **read.recoverable_additions(found))
 
 
 @blueprint.post("/v1/points/reverse")
@@ -112,7 +110,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
         raise _REFUSALS.get(reversal.refusal, OrganizationDisabled)
     if reversal.status == reversals.QUEUED:
         return _queued(reversal.id)
-    response = envelope.success(payloads.reverse_result(reversal, entries), status=201)
+    response = envelope.success(read.reverse_result(reversal, entries), status=201)
     if accepted.status == reversals.DONE:  # It was done before this call.
         response.headers["Idempotency-Replayed"] = "true"
     response.headers["Location"] = f"/v1/reversals/{reversal.id}"

@@ -12,8 +12,7 @@ from app.api.answers import envelope
 from app.api.auth import caller, hash_of_key, is_development_key
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.rehearsal import end_connection, rehearsal
-from app.api.requests.send_headers import idempotency_key, wish
+from app.api.requests.send_headers import end_connection, idempotency_key, rehearsal, wish
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
 from app.batches import payloads
@@ -21,10 +20,10 @@ from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
 from app.batches.errors import BatchCancelled, BatchLost, BatchRejected
 from app.batches.fields import SEND
-from app.batches.rehearsing import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.batches.request import IssueRequest, read_issue_request
+from app.batches.verify import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.errors import OrganizationDisabled, OrganizationSuspended, PointsError
-from app.metrics.record import current_record
+from app.metrics.requests import current_record
 from app.postgres.database import is_away, transaction
 
 blueprint = Blueprint("send", __name__)

@@ -7,8 +7,8 @@ from app.api.auth import caller, caller_without_query
 from app.api.requests.body import read_json
 from app.api.requests.query import query
 from app.batches import payloads
-from app.ledger.extend import HELD_UNTIL
-from app.ledger.extend import extend as extend_hold
+from app.ledger.returns import HELD_UNTIL
+from app.ledger.returns import extend as extend_hold
 from app.pages import transaction_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction

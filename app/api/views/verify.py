@@ -5,12 +5,12 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.auth import caller_without_query
 from app.api.requests.body import read_json
-from app.api.requests.rehearsal import end_connection, rehearsal
+from app.api.requests.send_headers import end_connection, rehearsal
 from app.api_keys import Caller
 from app.batches import key_limits
 from app.batches.errors import KeyLimit
-from app.batches.rehearsing import RATE_LIMITED, SILENT, UNAVAILABLE, as_rehearsed, refusal_of
 from app.batches.request import IssueRequest, read_issue_request
+from app.batches.verify import RATE_LIMITED, SILENT, UNAVAILABLE, as_rehearsed, refusal_of
 from app.batches.verify import verify as verdict_of
 from app.postgres.database import single_statement
 

@@ -11,8 +11,8 @@ from app.batches import approval, payloads, schedule
 from app.batches import read as batches
 from app.batches.approval import ANSWERED_WITHIN
 from app.batches.errors import NotKnown, OwnBatch
+from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
-from app.batches.sums import sums_of
 from app.console.blueprints import Page, current_member, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
@@ -22,8 +22,9 @@ from app.console.sending import late_sentence
 from app.errors import BatchConflict, InvalidRequest, LimitReached, MayNotIssue
 from app.members import members
 from app.members.members import APPROVER, SENDER
-from app.messaging.drains import Job, drains
-from app.metrics.record import current_record
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
+from app.metrics.requests import current_record
 from app.pages import batch_pages
 from app.postgres.database import transaction
 from app.reversals import read as reversals
@@ -56,8 +57,8 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
-        rows = batches.transactions_between(
-            connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
+        rows = batches.transactions_of(
+            connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
         sums = sums_of(connection, [batch.id], organization_id=batch.organization_id)
         points = (

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from app.batches import payloads
 from app.batches import read as batches
+from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, BatchRow
-from app.batches.sums import sums_of
 from app.console import checking, files
 from app.console.blueprints import Page, current_scope, pages
 from app.console.caller import calling_member, form_id

@@ -19,15 +19,15 @@ from app.console.send_forms import TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
 from app.members.members import SENDER
-from app.messaging.drains import Job, drains
-from app.metrics.record import current_record
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
+from app.metrics.requests import current_record
 from app.pages import lists
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal
-from app.reversals.preview import Recoverable, recoverable
-from app.reversals.request import ReverseReading, ReverseRequest
+from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
 
@@ -157,8 +157,8 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         choice = _choice(batch, form)
         found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
-        rows = batches.transactions_between(
-            connection, batch.id, first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
+        rows = batches.transactions_of(
+            connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
     bodies = payloads.transaction_payloads((batch, row) for row in rows)
     form.seen.data = choice.seen(batch, found)

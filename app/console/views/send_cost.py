@@ -15,8 +15,9 @@ from app.console.slow_work import searches
 from app.console.views.send import get_list
 from app.errors import NotFound, PointsError
 from app.members.members import SENDER
-from app.messaging.drains import Job, drains
-from app.metrics.record import current_record
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
+from app.metrics.requests import current_record
 from app.postgres.database import is_locked_out, transaction
 from app.uploads import uploads
 

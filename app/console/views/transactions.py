@@ -16,7 +16,7 @@ from app.console.forms import in_words, say_beside
 from app.console.searching import HeldSearch, TransactionSearch, found_file, listed
 from app.console.send_forms import MomentForm
 from app.errors import CannotExtend, InvalidRequest
-from app.ledger.extend import NotLater, extend
+from app.ledger.returns import NotLater, extend
 from app.members import members
 from app.members.members import SENDER
 from app.pages import transaction_pages

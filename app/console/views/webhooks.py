@@ -13,7 +13,7 @@ from app.console.caller import FormUsed, change, record_action
 from app.console.forms import ReplayForm, WebhookForm, amount_of, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError
 from app.events.log import PATTERNS
-from app.events.read import state_of
+from app.events.payloads import state_of
 from app.members.members import ADMIN
 from app.pages import lists
 from app.pages.filters import Filters

@@ -9,7 +9,7 @@ from typing import Any
 import schemathesis
 from schemathesis import Case, GenerationMode, HookContext
 
-from app.batches.rehearsing import WORDS
+from app.batches.verify import WORDS
 from app.values.timestamps import TIMESTAMP_FORM
 
 # `held_until` is later with each call, and later than that of any send.
