@@ -333,9 +333,9 @@ def _model(schema: str, about: str | None, fields: Sequence[_Said], parts: Mappi
         else:
             own[part] = said.described
     for name, inner in within.items():
-        part = parts[name]
-        model = create_model(part.schema, __doc__=part.about, **inner)
-        own[name] = (model | None if part.null_without else model, says(part.says or part.about))
+        whole = parts[name]
+        model = create_model(whole.schema, __doc__=whole.about, **inner)
+        own[name] = (model | None if whole.null_without else model, says(whole.says or whole.about))
     return create_model(schema, __doc__=about, **own)
 
 

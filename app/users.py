@@ -145,7 +145,7 @@ def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str,
 
 def to_user(row: Row[Any]) -> RegisteredUser:
     """Make a user of a row of `SELECT_USERS`."""
-    return RegisteredUser(*row[:5], int(row.balance), row.created_at)
+    return RegisteredUser._make([*row[:5], int(row.balance), row.created_at])
 
 
 # The balance is always exact: one statement reads the balances at all organizations and the credits not folded yet. A

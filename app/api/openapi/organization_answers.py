@@ -31,7 +31,7 @@ class OrganizationAdditions(Additions):
 
 
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$", json_schema_extra={"format": "date"})]
-StatementDay = create_model(
+_Day = create_model(
     "StatementDay",
     __base__=lines.model,
     __doc__="One day in UTC. It opens as the day before closed.",
@@ -40,7 +40,10 @@ StatementDay = create_model(
 _FIELDS: dict[str, Any] = {
     "from": (Day, says("The first day.", "2026-01-31")),
     "to": (Day, says("The last day.", "2026-01-31")),
-    "days": (list[StatementDay], says("Each day, in order, also those on which nothing moved the balance.")),
+    "days": (
+        list[_Day],  # type: ignore[valid-type]
+        says("Each day, in order, also those on which nothing moved the balance."),
+    ),
     "total": (lines.model, says("All days together.")),
 }
 Statement = create_model("Statement", __doc__="What moved the balance, day by day.", **_FIELDS)
