@@ -54,13 +54,7 @@ requests = Listing(
     scope=lambda filters: [*filters.scope_conditions(), _kept(REQUESTS_KEPT_DAYS)],
     matches=Filters.request_conditions,
 )
-reversals = Listing(
-    "reversals",
-    ReversalRow,
-    COLUMNS,
-    scope=Filters.head_conditions,
-    matches=Filters.batch_conditions,
-)
+reversals = Listing("reversals", ReversalRow, COLUMNS, scope=Filters.head_conditions, matches=Filters.batch_conditions)
 
 
 def users(
