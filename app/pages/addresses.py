@@ -93,11 +93,8 @@ REFERENCES_NEWEST_FIRST = "of_batch DESC"
 
 def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the reference's transactions with their batches, newest first, numbered from 1."""
-    conditions = [_OF_REFERENCE]
-    if start is not None:
-        conditions.append("batch_id <= :start_batch_id")
-    if filters.batch_id is not None:
-        conditions.append("batch_id = :batch_id")
+    conditions = [_OF_REFERENCE, *([] if start is None else ["batch_id <= :start_batch_id"])]
+    conditions += filters.equal("batch_id")
     rows = f"""
         SELECT batch_id AS of_batch, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION} FROM transactions
         WHERE {" AND ".join(conditions)} ORDER BY batch_id DESC LIMIT :looked_at_max
@@ -107,7 +104,5 @@ def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
 
 def reference_conditions(filters: Filters) -> list[str]:
     """Return the conditions on the rows of `rows_of_reference`."""
-    conditions = filters.scope_conditions(moment="issued_at")
-    if filters.email_key is not None:
-        conditions.append("coalesce(email_key, email) = :email_key")
-    return conditions
+    of_address = [] if filters.email_key is None else ["coalesce(email_key, email) = :email_key"]
+    return [*filters.scope_conditions(moment="issued_at"), *of_address]
