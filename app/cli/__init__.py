@@ -75,9 +75,7 @@ class Commands(click.Group):
 
 
 @click.group(
-    cls=Commands,
-    modules=_COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    cls=Commands, modules=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(package_name="points-issuing-service", prog_name="points")
 def points() -> None:

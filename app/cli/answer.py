@@ -20,8 +20,9 @@ Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
 
 
 def document(row: Any, **more: object) -> dict[str, Any]:
-    """Turn a row of a noun, a NamedTuple or a dataclass, into a JSON document."""
-    return (row._asdict() if hasattr(row, "_asdict") else asdict(row)) | more
+    """Turn a row of a noun, a NamedTuple or a dataclass, into a JSON document; a document stays one."""
+    known = row if isinstance(row, Mapping) else row._asdict() if hasattr(row, "_asdict") else asdict(row)
+    return {**known, **more}
 
 
 class Answer:
@@ -42,7 +43,7 @@ class Answer:
         faults: Sequence[str] = (),
         exit_status: int = 0,
     ) -> None:
-        self._document = _in_documents(content)
+        self._document = list(map(document, content)) if isinstance(content, list) else document(content)
         self._sentence = sentence
         self._columns = columns
         self._rows = rows
@@ -63,12 +64,6 @@ class Answer:
             print_table(whole if self._rows is None else self._rows, self._columns)
         if self._sentence is not None:
             click.echo(self._sentence)
-
-
-def _in_documents(content: Any) -> dict[str, Any] | list[dict[str, Any]]:
-    if isinstance(content, Mapping):
-        return dict(content)
-    return [dict(_in_documents(row)) for row in content] if isinstance(content, list) else document(content)
 
 
 def _writable(value: Any) -> Any:

@@ -38,14 +38,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _KEEP_IT = "It is shown once and not stored: keep it now."
 _POINTS = click.IntRange(1, INT64_MAX)
 _CREATED: Columns = {"Created": "created_at", "Last used": "last_used_at", "Revoked": "revoked_at"}
-_COLUMNS: Columns = {
-    "ID": "id",
-    "Name": "name",
-    "Mode": "mode",
-    "Starts with": "start",
-    "Bounds": _bounds,
-    **_CREATED,
-}
+_COLUMNS: Columns = {"ID": "id", "Name": "name", "Mode": "mode", "Starts with": "start", "Bounds": _bounds, **_CREATED}
 _PLATFORM_COLUMNS: Columns = {
     "ID": "id",
     "Name": "name",

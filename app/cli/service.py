@@ -94,11 +94,11 @@ class Service:
 
     def sent_before(self, body: Mapping[str, Any], idempotency_key: str) -> points_client.SentBefore | None:
         """Tell who of a send's recipients was sent the same lately; None: an older service does not know the call."""
-        asked = {name: body[name] for name in ("recipients", "items", "amount", "label") if name in body}
+        same = {name: body[name] for name in ("recipients", "items", "amount", "label") if name in body}
 
         def ask(points: points_client.Points) -> points_client.SentBefore | None:
             try:
-                return points.sent_before(**asked, idempotency_key=idempotency_key)
+                return points.sent_before(**same, idempotency_key=idempotency_key)
             except points_client.Refused as error:
                 if error.status == 404:
                     return None

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -21,13 +20,6 @@ from app.postgres.standby import long_read
 
 # What each piece is read within.
 Turn = Callable[[], AbstractContextManager[object]]
-
-
-class _Read(NamedTuple):
-    """A piece that was read: its lines, and the position where it ends; None if it is the last."""
-
-    lines: Lines | None
-    end: CursorPosition | None
 
 
 class Export:
@@ -52,34 +44,33 @@ class Export:
             yield heading
         while self._source is not None:
             with turn():
-                read = long_read(self._next_piece)  # In a transaction for each piece: a slow reader holds nothing.
-            self._note(read)
-            if read.lines is not None:
-                yield read.lines.content
+                lines, self._position = long_read(
+                    self._next_piece
+                )  # In a transaction each: a slow reader holds nothing.
+            if self._position is None:
+                self._source = None
+            if lines is not None:
+                self.rows, self.last_id = self.rows + lines.rows, lines.last_id
+                self.sums = {name: self.sums[name] + more for name, more in zip(self.sums, lines.sums, strict=True)}
+                yield lines.content
         yield self._writing.last_line(self.rows, self.sums, after=self.after)
 
-    def _next_piece(self, connection: Connection) -> _Read:
-        """Read the piece behind the position. It notes nothing, for it may be begun anew on another server."""
+    def _next_piece(self, connection: Connection) -> tuple[Lines | None, CursorPosition | None]:
+        """Read the piece behind the position, and where it ends; None: it is the last.
+
+        It notes nothing, for it may be begun anew on another server.
+        """
         source = self._source
         assert source is not None, "behind the last piece there is none"
         piece = source.piece(connection, self._position)
         if piece is None:
-            return _Read(None, None)
+            return None, None
         query, options = self._writing.copy(piece.statement)
         lines = self._writing.read(copied(connection, query, options, piece.parameters))
         end = piece.end
         if end is None and lines is not None and lines.rows >= sources.PIECE_ROWS:
             end = position_of(connection, source.kind, lines.last_id, source.filters)
-        return _Read(lines, end)
-
-    def _note(self, read: _Read) -> None:
-        """Count a piece; behind the last one there is no source any more."""
-        if (lines := read.lines) is not None:
-            self.rows, self.last_id = self.rows + lines.rows, lines.last_id
-            self.sums = {name: self.sums[name] + more for name, more in zip(self.sums, lines.sums, strict=True)}
-        self._position = read.end
-        if read.end is None:
-            self._source = None
+        return lines, end
 
 
 def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -> Export:

@@ -57,8 +57,8 @@ class Source:
             return None
         parameters |= {"end_moment": end.moment, "end_id": end.id}
         last_id = end.id * POSITIONS + POSITIONS - 1 if self.kind == TRANSACTIONS else end.id
-        statement = f"{self._rows(start)} ORDER BY {', '.join(self._order)}"
-        return Piece(statement, parameters, CursorPosition(end.moment, last_id))
+        order = f"{_MOMENTS[self.kind]}, id{', position' if self.kind == TRANSACTIONS else ''}"
+        return Piece(f"{self._rows(start)} ORDER BY {order}", parameters, CursorPosition(end.moment, last_id))
 
     @property
     def _is_of_few(self) -> bool:
@@ -66,15 +66,10 @@ class Source:
         asked = (self.filters.email_key, self.filters.reference, self.filters.batch_id, self.filters.idempotency_key)
         return any(one is not None for one in asked)
 
-    @property
-    def _order(self) -> list[str]:
-        return [_MOMENTS[self.kind], "id", *(["position"] if self.kind == TRANSACTIONS else [])]
-
     def _end_of_piece(self, start: CursorPosition | None) -> str:
         """Return the statement of the last batch or reversal of the piece, by the rows that it would look at."""
-        moment, weight = _MOMENTS[self.kind], "1" if self.kind == REVERSALS else "recipient_count"
-        if self.kind == BATCHES and self.filters.credit is None:
-            weight = "1"
+        is_looked_into = self.kind == TRANSACTIONS or (self.kind == BATCHES and self.filters.credit is not None)
+        moment, weight = _MOMENTS[self.kind], "recipient_count" if is_looked_into else "1"
         return f"""
             SELECT {moment} AS moment, id FROM (
                 SELECT {moment}, id, sum({weight}) OVER (ORDER BY {moment}, id) - {weight} AS rows_before
@@ -110,7 +105,7 @@ class Source:
         rows = far.transactions_of_batch(self.filters, None, is_bounded=False)
         return f"""
             FROM ({batches} ORDER BY {moment}, id) b CROSS JOIN LATERAL ({rows} ORDER BY position OFFSET 0) t
-            WHERE {_behind_in_batch(start)}
+            WHERE {"true" if start is None else "(id <> :start_batch_id OR position > :start_position)"}
         """
 
 
@@ -120,10 +115,6 @@ def _after(kind: str, start: CursorPosition) -> str:
         return "> (:start_moment, :start_id)"
     _, position = batch_and_position(start.id)
     return f"{'>' if position == POSITIONS - 1 else '>='} (:start_moment, :start_batch_id)"
-
-
-def _behind_in_batch(start: CursorPosition | None) -> str:
-    return "true" if start is None else "(id <> :start_batch_id OR position > :start_position)"
 
 
 def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:

@@ -78,8 +78,7 @@ class PostgreSQL:
             postgresql_data.make(self._folder, self._datadir)
         self._datadir.password("postgresql")  # Before the port: `url` needs the password once there is a port.
         self._datadir.update(
-            "servers.json",
-            postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port")),
+            "servers.json", postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port"))
         )
 
     def command(self) -> list[str]:

@@ -35,20 +35,10 @@ def make(folder: Path, datadir: DataDir) -> None:
             os.chown(path, nobody.pw_uid, nobody.pw_gid)
     initdb = binary("initdb")
     arguments = ["--username=postgres", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
+    arguments += [f"--pwfile={password_file}", "-D", str(draft)]
     try:
-        finished = subprocess.run(
-            [
-                *run_as_owner(draft, initdb),
-                str(initdb),
-                "-D",
-                str(draft),
-                *arguments,
-                f"--pwfile={password_file}",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [*run_as_owner(draft, initdb), str(initdb), *arguments]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
         password_file.unlink()
     if finished.returncode != 0:
@@ -63,11 +53,6 @@ def check(folder: Path) -> None:
     Raises:
         Refused: the data is of another version, belongs to another user, or belongs to root.
     """
-    _check_version(folder)
-    _check_owner(folder)
-
-
-def _check_version(folder: Path) -> None:
     answer = subprocess.run([binary("postgres"), "--version"], capture_output=True, text=True, check=True).stdout
     ours = answer.split()[-1].partition(".")[0]
     theirs = (folder / "PG_VERSION").read_text().strip()
@@ -76,9 +61,6 @@ def _check_version(folder: Path) -> None:
             f"The data in {folder} was written by PostgreSQL {theirs}, but this is PostgreSQL {ours}."
             " Move it over with pg_dump and the older version, or start with another --data-dir."
         )
-
-
-def _check_owner(folder: Path) -> None:
     owner = folder.stat().st_uid
     if os.geteuid() == owner == 0:
         raise Refused(

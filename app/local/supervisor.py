@@ -153,9 +153,8 @@ class Supervisor:
 
     def _show_lines(self, part: Part, said: bytes) -> None:
         lines = [line.rstrip() for line in said.decode(errors="replace").split("\n")]
-        shown = [line for line in lines if line and (part.hide is None or part.hide not in line)]
-        if shown:
-            self.say(part.name, *shown)
+        if visible := [line for line in lines if line and (part.hide is None or part.hide not in line)]:
+            self.say(part.name, *visible)
 
     def _check(self, part: Part) -> None:
         now = time.monotonic()

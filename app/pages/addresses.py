@@ -35,18 +35,27 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
         conditions.append(f"{TRANSACTION_ID} <= :start_id")
     if filters.batch_id is not None:
         conditions.append(f"{TRANSACTION_ID} BETWEEN :batch_first_id AND :batch_last_id")
-    lines = [
-        f"SELECT {BATCH}, id_range, transaction_id, {TRANSACTION},",
-        f"       row_number() OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS rows_read",
-        f"FROM (SELECT id_range, t.* FROM (SELECT * FROM {_id_ranges(filters, start)} ORDER BY id_range DESC) ranges",
-        f"      CROSS JOIN LATERAL (SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
-        f"                          FROM transactions WHERE {' AND '.join(conditions)}",
-        f"                          ORDER BY {TRANSACTION_ID} DESC LIMIT :looked_at_max) t",
-        f"      ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max) t",
-        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.batch_id LIMIT 1) b",
-        f"ORDER BY {NEWEST_FIRST}",
-    ]
-    return "\n".join(lines)
+    return _with_batches(
+        f"""
+        SELECT id_range, t.* FROM (SELECT * FROM {_id_ranges(filters, start)} ORDER BY id_range DESC) ranges
+        CROSS JOIN LATERAL (SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}
+                            FROM transactions WHERE {" AND ".join(conditions)}
+                            ORDER BY {TRANSACTION_ID} DESC LIMIT :looked_at_max) t
+        ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max
+        """,
+        NEWEST_FIRST,
+        batch_id="batch_id",
+    )
+
+
+def _with_batches(rows: str, order: str, *, batch_id: str) -> str:
+    """Return the statement of transactions with their batches, in an order by one column, numbered from 1."""
+    return f"""
+        SELECT {BATCH}, {order.removesuffix(" DESC")}, transaction_id, {TRANSACTION},
+               row_number() OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) AS rows_read
+        FROM ({rows}) t CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.{batch_id} LIMIT 1) b
+        ORDER BY {order}
+    """
 
 
 def from_index(filters: Filters, columns: str) -> str:
@@ -84,27 +93,16 @@ REFERENCES_NEWEST_FIRST = "of_batch DESC"
 
 def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the reference's transactions with their batches, newest first, numbered from 1."""
-    conditions = [_OF_REFERENCE]
-    if start is not None:
-        conditions.append("batch_id <= :start_batch_id")
-    if filters.batch_id is not None:
-        conditions.append("batch_id = :batch_id")
-    lines = [
-        f"SELECT {BATCH}, of_batch, transaction_id, {TRANSACTION},",
-        f"       row_number() OVER (ORDER BY {REFERENCES_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS rows_read",
-        f"FROM (SELECT batch_id AS of_batch, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
-        "      FROM transactions",
-        f"      WHERE {' AND '.join(conditions)}",
-        "      ORDER BY batch_id DESC LIMIT :looked_at_max) t",
-        f"CROSS JOIN LATERAL (SELECT {FROM_BATCHES} FROM batches WHERE id = t.of_batch LIMIT 1) b",
-        f"ORDER BY {REFERENCES_NEWEST_FIRST}",
-    ]
-    return "\n".join(lines)
+    conditions = [_OF_REFERENCE, *([] if start is None else ["batch_id <= :start_batch_id"])]
+    conditions += filters.equal("batch_id")
+    rows = f"""
+        SELECT batch_id AS of_batch, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION} FROM transactions
+        WHERE {" AND ".join(conditions)} ORDER BY batch_id DESC LIMIT :looked_at_max
+    """
+    return _with_batches(rows, REFERENCES_NEWEST_FIRST, batch_id="of_batch")
 
 
 def reference_conditions(filters: Filters) -> list[str]:
     """Return the conditions on the rows of `rows_of_reference`."""
-    conditions = filters.scope_conditions(moment="issued_at")
-    if filters.email_key is not None:
-        conditions.append("coalesce(email_key, email) = :email_key")
-    return conditions
+    of_address = [] if filters.email_key is None else ["coalesce(email_key, email) = :email_key"]
+    return [*filters.scope_conditions(moment="issued_at"), *of_address]

@@ -7,15 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches.read import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
-from app.pages.statements import (
-    BATCH,
-    BESIDE_BATCH,
-    FROM_BATCHES,
-    INDEX_ORDER_ONLY,
-    by_time,
-    order_and_limit,
-    read_page,
-)
+from app.pages.statements import BATCH, BESIDE_BATCH, INDEX_ORDER_ONLY, batches_looked_at, by_time, read_page
 from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -58,8 +50,7 @@ def totals(connection: Connection, filters: Filters, first: Page[BatchRow], *, l
     statement = f"""
         SELECT count(*) FILTER (WHERE {conditions}) AS batches, count(*) < :looked_at_max AS is_whole,
                coalesce(sum(debited_amount) FILTER (WHERE {conditions}), 0) AS points
-        FROM (SELECT {FROM_BATCHES} FROM batches WHERE {" AND ".join(filters.scope_conditions(moment="created_at"))}
-              {order_and_limit(filters, _NEWEST_FIRST)}) looked_at
+        FROM ({batches_looked_at(filters)}) looked_at
     """
     connection.execute(INDEX_ORDER_ONLY)
     row: Any = connection.execute(text(statement), filters.parameters() | {"looked_at_max": FAR_BATCHES_MAX}).one()
@@ -73,17 +64,14 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     have to read all of them.
     """
     begin = "" if start is None else "(created_at, id) <= (:start_moment, :start_id)"
-    batches = filters.head_conditions(begin=begin)
     conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
-    lines = [
-        f"SELECT {BATCH}, {BESIDE_BATCH}, rows_read FROM (",
-        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read",
-        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {' AND '.join(batches)}",
-        f"      {order_and_limit(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
-        f") looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
-    ]
-    return "\n".join(lines)
+    return f"""
+        SELECT {BATCH}, {BESIDE_BATCH}, rows_read FROM (
+            SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read
+            FROM ({batches_looked_at(filters, begin=begin)}) b ORDER BY {_NEWEST_FIRST}
+        ) looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows
+    """
 
 
 def flags(filters: Filters) -> str:
@@ -113,15 +101,13 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
     """
     conditions = address_conditions(filters, moment="created_at")
     conditions += [*filters.flag_conditions(), *filters.batch_conditions(), *filters.equal("idempotency_key")]
-    lines = [
-        f"SELECT {BATCH}, {BESIDE_BATCH}, transaction_id, rows_read, above FROM (",
-        f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above FROM (",
-        rows_of_address(filters, start),
-        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
-        ") found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id",
-        f"ORDER BY {NEWEST_FIRST} LIMIT :rows",
-    ]
-    return "\n".join(lines)
+    return f"""
+        SELECT {BATCH}, {BESIDE_BATCH}, transaction_id, rows_read, above FROM (
+            SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above
+            FROM ({rows_of_address(filters, start)}) looked_at
+            WHERE rows_read = :looked_at_max OR ({" AND ".join(conditions)})
+        ) found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id ORDER BY {NEWEST_FIRST} LIMIT :rows
+    """
 
 
 def _start_in_address(row: Any) -> CursorPosition:

@@ -28,13 +28,12 @@ def rows_found(filters: Filters, start: CursorPosition | None) -> str:
     The first batch beyond that gives one row without a position, whose `rows_read` is `:looked_at_max`.
     """
     rows = transactions_of_batch(filters, start)
-    lines = [
-        f"SELECT {BATCH}, {TRANSACTION}, CASE WHEN is_beyond THEN :looked_at_max ELSE 1 END AS rows_read",
-        f"FROM ({_batches(filters, start)}) b",
-        f"LEFT JOIN LATERAL ({rows} ORDER BY position DESC LIMIT :rows) t ON true",
-        f"WHERE is_beyond OR position IS NOT NULL ORDER BY {_NEWEST_FIRST}, position DESC LIMIT :rows",
-    ]
-    return "\n".join(lines)
+    return f"""
+        SELECT {BATCH}, {TRANSACTION}, CASE WHEN is_beyond THEN :looked_at_max ELSE 1 END AS rows_read
+        FROM ({_batches(filters, start)}) b
+        LEFT JOIN LATERAL ({rows} ORDER BY position DESC LIMIT :rows) t ON true
+        WHERE is_beyond OR position IS NOT NULL ORDER BY {_NEWEST_FIRST}, position DESC LIMIT :rows
+    """
 
 
 class Totals(NamedTuple):
@@ -51,25 +50,21 @@ class Totals(NamedTuple):
 
 def totals(connection: Connection, filters: Filters) -> Totals:
     """Return the totals of what is found, as far as the first page may look. Call it in a transaction of its own."""
+    # The first batch beyond that is found first, and the sums stop there.
+    statement = f"""
+        WITH beyond AS MATERIALIZED (SELECT issued_at, id FROM ({_batches(filters, None)}) b WHERE is_beyond
+                                     ORDER BY {_NEWEST_FIRST} LIMIT 1)
+        SELECT count(*) AS transactions, NOT EXISTS (SELECT FROM beyond) AS is_whole,
+               coalesce(sum(coalesce(own_amount, b.amount)) FILTER (WHERE debited), 0) AS debited,
+               coalesce(sum(coalesce(own_amount, b.amount) - points_left), 0) AS reversed
+        FROM (SELECT {FROM_BATCHES} FROM batches WHERE {_scope(filters)} AND {of_batch(filters)}
+              AND (issued_at, id) > (coalesce((SELECT issued_at FROM beyond), '-infinity'),
+                                     coalesce((SELECT id FROM beyond), 0))) b
+        CROSS JOIN LATERAL ({transactions_of_batch(filters, None, is_bounded=False)} OFFSET 0) t
+    """
     connection.execute(INDEX_ORDER_ONLY)
-    row: Any = connection.execute(text(_totals(filters)), filters.parameters()).one()
+    row: Any = connection.execute(text(statement), filters.parameters()).one()
     return Totals(row.transactions, int(row.debited), int(row.reversed), is_whole=row.is_whole)
-
-
-def _totals(filters: Filters) -> str:
-    # The first batch beyond is found first, and the sums stop there.
-    lines = [
-        f"WITH beyond AS MATERIALIZED (SELECT issued_at, id FROM ({_batches(filters, None)}) b WHERE is_beyond",
-        f"                             ORDER BY {_NEWEST_FIRST} LIMIT 1)",
-        "SELECT count(*) AS transactions, NOT EXISTS (SELECT FROM beyond) AS is_whole,",
-        "       coalesce(sum(coalesce(own_amount, b.amount)) FILTER (WHERE debited), 0) AS debited,",
-        "       coalesce(sum(coalesce(own_amount, b.amount) - points_left), 0) AS reversed",
-        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {_scope(filters)} AND {of_batch(filters)}",
-        "      AND (issued_at, id) > (coalesce((SELECT issued_at FROM beyond), '-infinity'),",
-        "                             coalesce((SELECT id FROM beyond), 0))) b",
-        f"CROSS JOIN LATERAL ({transactions_of_batch(filters, None, is_bounded=False)} OFFSET 0) t",
-    ]
-    return "\n".join(lines)
 
 
 def _scope(filters: Filters) -> str:

@@ -108,9 +108,11 @@ def parse_page_request(
         for parameter, (name, parse) in _FILTERS.items()
         if parameter in known
     }
-    given = {name: value for name, value in values.items() if value is not None}
-    whose = {} if who is None else {"organization_id": who.organization.id, "sandbox": who.sandbox}
-    filters = Filters(**{"organization_id": 0, "sandbox": False, **of, **given, **whose})
+    chosen: dict[str, Any] = {"organization_id": 0, "sandbox": False, **of}
+    chosen |= {name: value for name, value in values.items() if value is not None}
+    if who is not None:
+        chosen |= {"organization_id": who.organization.id, "sandbox": who.sandbox}
+    filters = Filters(**chosen)
     cursor = read_parameter(query, "cursor", parameters.cursor, faults)
     # A cursor can be compared only with filters that have no fault.
     faults.raise_if_any()

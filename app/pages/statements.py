@@ -137,10 +137,12 @@ TRANSACTION = (
 COLUMNS_OF_TRANSACTION = re.sub(r"own_(\w+)", r"\1 AS own_\1", TRANSACTION)
 
 
-def order_and_limit(filters: Filters, order: str) -> str:
-    """Return the ORDER BY and LIMIT for the batches of a page.
+def batches_looked_at(filters: Filters, *, moment: str = "created_at", begin: str = "") -> str:
+    """Return the statement of the batches of a page that an index serves, newest first.
 
     A single batch needs no order: with one, PostgreSQL would read all batches to find it.
     """
     is_one = filters.batch_id is not None or filters.idempotency_key is not None
-    return "LIMIT 1" if is_one else f"ORDER BY {order} LIMIT :looked_at_max"
+    order = "LIMIT 1" if is_one else f"ORDER BY {moment} DESC, id DESC LIMIT :looked_at_max"
+    conditions = filters.head_conditions(moment=moment, begin=begin)
+    return f"SELECT {FROM_BATCHES} FROM batches WHERE {' AND '.join(conditions)} {order}"

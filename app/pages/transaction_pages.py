@@ -16,7 +16,7 @@ from app.pages.statements import (
     FROM_BATCHES,
     INDEX_ORDER_ONLY,
     TRANSACTION,
-    order_and_limit,
+    batches_looked_at,
     read_page,
 )
 from app.postgres.database import row_with_id
@@ -142,7 +142,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     A batch without a row in that range gives one row without a position, which counts as looked at.
     """
     begin = "" if start is None else "(issued_at, id) <= (:start_moment, :start_batch_id)"
-    batches, rows = filters.head_conditions(moment="issued_at", begin=begin), ["batch_id = b.id"]
+    rows = ["batch_id = b.id"]
     if start is not None:
         rows.append(far.up_to_start())
     if filters.debit is False:
@@ -151,15 +151,13 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
         rows.append("position < b.debited_count")
     # PostgreSQL reads all matching rows of a batch before it sorts them, so the limit is what the page can need.
     at_most = ":rows" if filters.credit is None and filters.state is None else ":looked_at_max"
-    lines = [
-        f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
-        f"FROM (SELECT {FROM_BATCHES} FROM batches WHERE {' AND '.join(batches)}",
-        f"      {order_and_limit(filters, 'issued_at DESC, id DESC')}) b",
-        f"LEFT JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
-        f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
-        f"ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",
-    ]
-    return "\n".join(lines)
+    return f"""
+        SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read
+        FROM ({batches_looked_at(filters, moment="issued_at", begin=begin)}) b
+        LEFT JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {" AND ".join(rows)}
+                           ORDER BY position DESC LIMIT {at_most}) t ON true
+        ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max
+    """
 
 
 _SHOWN = f"""

@@ -510,7 +510,7 @@ CREATE INDEX ix_transactions_address ON transactions (
     ((batch_id >> 14)::int),
     ((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int),
     (batch_id * 131072 + position));
--- A reference is unique in its batch; the lists of one reference (app/pages/references.py) read this index too.
+-- A reference is unique in its batch; the lists of one reference (app/pages/addresses.py) read this index too.
 CREATE UNIQUE INDEX uq_transactions_reference ON transactions (organization_id, sandbox, reference, batch_id)
     WHERE reference IS NOT NULL;
 -- How many transactions an address has. Without this PostgreSQL guesses one in 200 of all, and a claim for some users

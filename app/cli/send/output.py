@@ -85,7 +85,8 @@ def _sent_lately(run: Run) -> str | None:
     newest = "" if is_whole else f" Only the newest batches of {days} days were compared: there are too many."
     if not counts.total():
         return newest.strip() or None
-    label = "with the same label" if run.has_labels else "without a label"
+    has_labels = run.choices.label is not None or run.columns.label is not None
+    label = "with the same label" if has_labels else "without a label"
     words = {
         "same": f"the same points {label}",
         "same_label": "other points with the same label",

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,8 +115,8 @@ class ResultFile:
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)
         stem, number = (stem, 1) if again is None else (again[1], int(again[2] or 1) + 1)
         batch_ids = {batch_id for identity, batch_id in self._answered.items() if f"-{campaign}-" in identity}
-        while not _may_hold(target := self.path.with_name(f"{stem}.undebited{_ending(number)}.csv"), batch_ids):
-            number += 1
+        names = (f"{stem}.undebited{'' if nth == 1 else f'-{nth}'}.csv" for nth in count(number))
+        target = next(path for path in map(self.path.with_name, names) if _may_hold(path, batch_ids))
         draft = target.with_name(f"{target.name}.draft")
         with draft.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
@@ -169,10 +169,6 @@ def _may_hold(path: Path, batch_ids: Collection[str]) -> bool:
         return True
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
         return next(csv.DictReader(file), {}).get(UNPAID_BATCH) in batch_ids
-
-
-def _ending(number: int) -> str:
-    return "" if number == 1 else f"-{number}"
 
 
 def _next_check(before: str, rows: bytes) -> str:

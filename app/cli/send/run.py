@@ -79,11 +79,6 @@ class Run:
         self.points_before = 0
 
     @property
-    def has_labels(self) -> bool:
-        """Whether there is a label for all, or a column of labels."""
-        return self.choices.label is not None or self.columns.label is not None
-
-    @property
     def cost(self) -> int:
         """The points for all recipients that are not sent to yet."""
         return self.recipients.points(self.choices.amount) - self.points_before
