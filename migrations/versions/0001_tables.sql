@@ -70,7 +70,7 @@ AS 'SELECT CASE WHEN $4 IS NULL THEN least($2, $1 / $3)::int ELSE width_bucket($
 
 -- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
 -- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
--- the keys with bounds, whose sends are accepted by themselves (app/batches/bounded.py).
+-- the keys with bounds, whose sends are accepted by themselves (app/batches/accept.py).
 CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),

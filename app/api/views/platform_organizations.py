@@ -18,7 +18,7 @@ from app.pages import platform_pages
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
 from app.platform.requests import read_changes_of_organization, read_new_key, read_new_organization, read_new_refill
 from app.postgres.database import transaction
-from app.values.schemes import is_https
+from app.values.headers import is_https
 
 blueprint = Blueprint("platform_organizations", __name__)
 
