@@ -171,8 +171,7 @@ def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -
 def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
     """A reversal as a list shows it, without its transactions."""
     own = {"reversal_id": reversal.id, "final": reversal.status != QUEUED, "amount": reversal.reversed_amount}
-    listed = payloads.listed(payloads.ListedReversal, reversal, **own)
-    return payloads.listed_payload(listed, **more)
+    return payloads.listed_payload(payloads.REVERSAL, reversal, own, **more)
 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
