@@ -176,24 +176,10 @@ def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
     """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
-    return {
-        "recoverable": found.recoverable,
-        "transactions": found.transactions,
-        "held": found.held,
-        "credited": found.credited,
-        "already_reversed": found.already_reversed,
-        "not_debited": found.not_debited,
-    }
+    names = ("recoverable", "transactions", "held", "credited", "already_reversed", "not_debited")
+    return {name: getattr(found, name) for name in names}
 
 
 def _entry_payloads(entries: Sequence[EntryRow]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": entry.transaction_id,
-            "email": entry.email,
-            "amount": entry.amount,
-            "reversed": entry.reversed,
-            "code": entry.code,
-        }
-        for entry in entries
-    ]
+    names = ("id", *EntryRow._fields[1:])
+    return [dict(zip(names, entry, strict=True)) for entry in entries]

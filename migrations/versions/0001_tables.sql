@@ -736,8 +736,8 @@ CREATE TABLE unnumbered_events (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- An event with its sequence: 1, 2, 3 … for each organization and mode, and for the platform (`organization_id` 0),
--- without a gap. `idempotency_key` is a copy from
--- the batch or the reversal, which forgets it before the event is dropped. `digest` is that of an event with `data`.
+-- without a gap. `idempotency_key` is a copy: the batch or the reversal forgets its own before the event is dropped.
+-- `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,
     sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),
