@@ -178,7 +178,7 @@ MUTANTS = (
         name="a reversal takes the points each time",
         edits=[
             (
-                "app/ledger/reverse.py",
+                "app/ledger/issue.py",
                 "coalesce(t.points_left, t.amount, b.amount) AS points_left",
                 "coalesce(t.amount, b.amount) AS points_left",
             ),

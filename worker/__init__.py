@@ -18,9 +18,9 @@ except SettingsError as error:
     # A worker that cannot run says why in one sentence, without a traceback of Celery's loader.
     raise SystemExit(f"points: {error}") from None
 
-from worker import deliveries, flower, processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
+from worker import deliveries, processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
 
 if "flower" in sys.argv:  # `celery --app worker flower …`: no signal comes before it starts.
-    flower.prepare(sys.argv)
+    processes.prepare_flower(sys.argv)
 
-__all__ = ["celery", "deliveries", "flower", "processes", "tasks"]
+__all__ = ["celery", "deliveries", "processes", "tasks"]

@@ -25,7 +25,7 @@ from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, held, returns
 from app.messaging import worker_counters
-from app.messaging.broker import FORGET_UNREAD_EVERY_S, Unread
+from app.messaging.broker import Unread
 from app.messaging.jobs import Job, submit
 from app.messaging.requests import need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
@@ -37,11 +37,6 @@ from app.settings import settings
 from app.statement import counting
 from worker.tasks import drain_and_tell, number
 
-SWEEP_EVERY_S = 1.0
-RELEASE_EVERY_S = 1.0
-NUMBER_EVERY_S = 0.5
-DROP_EVENTS_EVERY_S = 60.0
-DROP_REQUESTS_EVERY_S = 60.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
@@ -49,10 +44,6 @@ QUEUED_TOO_LONG_S = 1.5
 # (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second window misses
 # none. After an import of a million users a search takes ten seconds, too long for one every five.
 CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
-FOLD_EVERY_S = 5.0
-RETURN_EVERY_S = 5.0
-REJECT_UNANSWERED_EVERY_S = 5.0
-COUNT_DAYS_EVERY_S = 60.0
 
 # Limits of `steps`, and of the drains that one release asks for.
 _RELEASE_STEP = 500
@@ -218,19 +209,20 @@ def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
 
 def run(parent: int) -> None:
     """Do all of it until the process `parent` is gone, each kind in its own thread, so that none holds up another."""
+    # After how many seconds each is done again.
     kinds: list[tuple[float, str, Callable[[], None]]] = [
-        (SWEEP_EVERY_S, "sweep", sweep),
-        (RELEASE_EVERY_S, "release", release),
-        (NUMBER_EVERY_S, "number", number_all),
-        (FOLD_EVERY_S, "fold", fold_credits),
-        (DROP_EVENTS_EVERY_S, "drop_events", drop_old_events),
-        (DROP_REQUESTS_EVERY_S, "drop_requests", drop_requests),
-        (RETURN_EVERY_S, "return", return_unclaimed),
-        (REJECT_UNANSWERED_EVERY_S, "reject_unanswered", reject_unanswered),
-        (COUNT_DAYS_EVERY_S, "count_days", count_days),
-        (partitions.MAKE_EVERY_S, "make_partitions", partitions.make),
-        (held.LIST_EVERY_S, "list_held", held.list_full),
-        (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
+        (1.0, "sweep", sweep),
+        (1.0, "release", release),
+        (0.5, "number", number_all),
+        (5.0, "fold", fold_credits),
+        (60.0, "drop_events", drop_old_events),
+        (60.0, "drop_requests", drop_requests),
+        (5.0, "return", return_unclaimed),
+        (5.0, "reject_unanswered", reject_unanswered),
+        (60.0, "count_days", count_days),
+        (10.0, "make_partitions", partitions.make),
+        (10.0, "list_held", held.list_full),
+        (600.0, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))
             for every_s, registered_within_s in CLAIM_CROSSED_EVERY_S.items()

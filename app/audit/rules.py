@@ -9,9 +9,8 @@ from app.values.ids import POSITIONS
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
 # computed in numeric: a wrong figure may be of any size, and a rule that overflows names no row. LIMIT 1 makes
 # PostgreSQL find a transaction by its position, and not read the whole batch for each.
-RULES = (
-    {
-        "refills less debits plus reversals are the balance": """
+RULES = {
+    "refills less debits plus reversals are the balance": """
         SELECT o.subject,
                format('refills %s, debits %s, taken back %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0),
                       coalesce(e.points, 0), o.balance) AS seen
@@ -26,7 +25,7 @@ RULES = (
                ON (e.organization_id, e.sandbox) = (o.organization_id, o.sandbox)
         WHERE coalesce(r.points, 0) - coalesce(d.points, 0) + coalesce(e.points, 0) <> o.balance OR o.balance < 0
         ORDER BY o.organization_id, o.sandbox""",
-        "a last refill is the balance after the newest refill": """
+    "a last refill is the balance after the newest refill": """
         SELECT o.subject, format('last refill %s, newest refill %s', o.last_refill, r.balance) AS seen
         FROM modes o
         LEFT JOIN (SELECT DISTINCT ON (organization_id, sandbox) organization_id, sandbox, balance
@@ -34,7 +33,7 @@ RULES = (
                ON (r.organization_id, r.sandbox) = (o.organization_id, o.sandbox)
         WHERE coalesce(r.balance, 0) <> o.last_refill
         ORDER BY o.organization_id, o.sandbox""",
-        "a user's balance is the credited live transactions, less what was taken back": """
+    "a user's balance is the credited live transactions, less what was taken back": """
         SELECT format('user %s', user_id) AS subject,
                format('of organization %s: credits %s, balance %s of which %s are not folded yet', organization_id,
                       sum(credits), sum(folded) + sum(unfolded), sum(unfolded)) AS seen
@@ -47,7 +46,7 @@ RULES = (
               UNION ALL SELECT user_id, organization_id, 0, points, 0 FROM user_balances) both_sides
         GROUP BY user_id, organization_id HAVING sum(credits) <> sum(folded) + sum(unfolded)
         ORDER BY user_id, organization_id""",
-        "what is held in full partitions is listed": f"""
+    "what is held in full partitions is listed": f"""
         SELECT format('transaction %s', t.id) AS subject,
                format('held of organization %s, listed of %s', t.organization_id,
                       coalesce(h.organization_id::text, 'none')) AS seen
@@ -59,7 +58,7 @@ RULES = (
         LEFT JOIN held_transactions h ON h.transaction_id::numeric = t.id AND h.address_hash = t.hash
         WHERE h.organization_id IS DISTINCT FROM t.organization_id
         ORDER BY t.id""",
-        "what is kept as held is the sum of the held transactions": """
+    "what is kept as held is the sum of the held transactions": """
         SELECT o.subject,
                format('%s points of %s held, and %s points of %s kept', coalesce(h.points, 0), coalesce(h.count, 0),
                       k.points, k.count) AS seen
@@ -75,7 +74,7 @@ RULES = (
                ON (h.organization_id, h.sandbox) = (o.organization_id, o.sandbox)
         WHERE coalesce(h.points, 0) <> k.points OR coalesce(h.count, 0) <> k.count
         ORDER BY o.organization_id, o.sandbox""",
-        "a batch's transactions are its recipients, in order": """
+    "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
                    (SELECT 'the first that differs at position ' || min(r.ordinality - 1)
@@ -96,7 +95,7 @@ RULES = (
             OR count(DISTINCT t.position) <> b.recipient_count
             OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
-        "a transaction has the amount, label and reference of its item": """
+    "a transaction has the amount, label and reference of its item": """
         SELECT DISTINCT ON (batch_id) format('batch %s', batch_id) AS subject,
                format('the first that differs at position %s', position) AS seen
         FROM (
@@ -117,7 +116,7 @@ RULES = (
                    OR t.label IS DISTINCT FROM r.label OR t.reference IS DISTINCT FROM r.reference)
         ) differing
         ORDER BY batch_id, position""",
-        "each balance follows from the one before": f"""
+    "each balance follows from the one before": f"""
         SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
                format('at position %s debited %s and balance %s, where %s and %s follow',
                       t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
@@ -132,8 +131,8 @@ RULES = (
         ) e
         WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
-        # Recipients are served in request order while the balance covers them (contract, part 2), or is rehearsed to.
-        "every recipient that the balance covers is debited": f"""
+    # Recipients are served in request order while the balance covers them (contract, part 2), or is rehearsed to.
+    "every recipient that the balance covers is debited": f"""
         SELECT format('batch %s', b.id) AS subject,
                format('%s of %s recipients debited%s, and %s points left where %s would pay more', b.debited_count,
                       b.recipient_count, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance, n.points)
@@ -148,9 +147,9 @@ RULES = (
                OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
                   <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
         ORDER BY b.id""",
-        # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
-        # balance that one of them starts from is the result of another, except the first, 0.
-        "balances form one chain from zero to the present": """
+    # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
+    # balance that one of them starts from is the result of another, except the first, 0.
+    "balances form one chain from zero to the present": """
         SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
                    AS subject,
                format('a balance of %s that nothing has left', points) AS seen
@@ -168,23 +167,23 @@ RULES = (
              UNION ALL SELECT organization_id, sandbox, 0 FROM modes)
         ) unexplained
         ORDER BY organization_id, sandbox""",
-        "only an issued batch has transactions": """
+    "only an issued batch has transactions": """
         SELECT format('batch %s', t.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
         FROM (SELECT DISTINCT batch_id FROM transactions) t LEFT JOIN batches b ON b.id = t.batch_id
         WHERE b.status IS DISTINCT FROM 'issued'
         ORDER BY t.batch_id""",
-        "a batch belongs to an organization": """
+    "a batch belongs to an organization": """
         SELECT format('batch %s', b.id) AS subject, format('organization %s', b.organization_id) AS seen
         FROM batches b WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.id = b.organization_id)
         ORDER BY b.id""",
-        "only an issued live batch waits to be folded": """
+    "only an issued live batch waits to be folded": """
         SELECT format('batch %s', f.batch_id) AS subject,
                format('status %s, organization %s, waits for %s', coalesce(b.status, 'none'),
                       coalesce(b.organization_id::text, 'none'), f.organization_id) AS seen
         FROM unfolded_batches f LEFT JOIN batches b ON b.id = f.batch_id
         WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox OR b.organization_id <> f.organization_id
         ORDER BY f.batch_id""",
-        "flags follow the table of the contract": f"""
+    "flags follow the table of the contract": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('debited %s, credited %s, user %s', t.debited, t.credited,
                       coalesce(t.user_id::text, 'none')) AS seen
@@ -192,7 +191,7 @@ RULES = (
         WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
            OR (t.claimed_at IS NOT NULL AND NOT t.credited)
         ORDER BY t.batch_id, t.position""",
-        "a transaction's user is registered under its address": f"""
+    "a transaction's user is registered under its address": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', t.user_id) AS seen
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
@@ -204,9 +203,9 @@ RULES = (
                OR (u.sandbox_of IS NOT NULL AND NOT (t.sandbox AND t.organization_id = u.sandbox_of))
                OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
         ORDER BY t.batch_id, t.position""",
-        # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
-        # a long audit, or one of a restored copy, would report a crossing that was only seconds old.
-        "nothing stays held for a registered user": f"""
+    # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
+    # a long audit, or one of a restored copy, would report a crossing that was only seconds old.
+    "nothing stays held for a registered user": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email) AND u.sandbox_of IS NULL
@@ -220,8 +219,7 @@ RULES = (
           AND coalesce(t.held_until, b.held_until, 'infinity')
               > since + make_interval(secs => :crossing_grace_s)
         ORDER BY t.batch_id, t.position""",
-    }
-    | REVERSAL_RULES
-    | EVENT_RULES
-    | ANSWER_RULES
-)
+    **REVERSAL_RULES,
+    **EVENT_RULES,
+    **ANSWER_RULES,
+}

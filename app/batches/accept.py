@@ -1,21 +1,27 @@
-"""Acceptance: one statement that checks the API keys and writes the batches of one or many sends."""
+"""Acceptance: one statement that checks the API keys and writes the batches of one or many sends.
+
+The sends of keys with bounds are accepted by a way of their own: the sends of all other keys pay nothing for them.
+"""
 
 import re
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, text
 
+from app.batches import key_limits
 from app.batches.errors import ScheduledLimit
+from app.batches.key_limits import KeyInUse
 from app.batches.read import DIGESTED, BatchRow
 from app.batches.request import IssueRequest
-from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused
+from app.errors import IdempotencyKeyReused, InsufficientScope, InvalidKey, InvalidRequest, PointsError, Refused
 from app.organizations import may_not_issue
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all
+from app.values.key_bounds import SEND
 from app.values.timestamps import EARLIEST, LATEST, bounds_fault
 
 # An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
@@ -61,6 +67,9 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
+# An error of a send concerns it alone. None: ask again, or (of a look) the send would make a batch.
+Outcome = Acceptance | PointsError | None
+
 _NOT_YET = (
     *("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill"),
     *("approved_at", "rejected_at", "answered_by_member_id", "answered_by_key_id", "rejection_reason"),
@@ -75,7 +84,7 @@ _ACCEPT_BOUNDED = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write
 _LOOK = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="false").encode()
 
 
-def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+def accept(connection: Connection, sends: Sequence[Send]) -> list[Outcome]:
     """Write a batch for each permitted send of a key without bounds or of a member; return the outcomes in their order.
 
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
@@ -90,18 +99,10 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     return _outcomes(connection, _ACCEPT, sends)
 
 
-def accept_bounded(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
-    """Write a batch for each permitted send of a key with bounds, as `accept`; its limits are not looked at."""
-    return _outcomes(connection, _ACCEPT_BOUNDED, sends) if sends else []
-
-
-def look(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
-    """Return what `accept_bounded` would, but write nothing; None for a send that would make a batch."""
-    return _outcomes(connection, _LOOK, sends) if sends else []
-
-
-def _outcomes(connection: Connection, statement: bytes, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
-    outcomes: list[Acceptance | PointsError | None] = [_stranger(send.sender) for send in sends]
+def _outcomes(connection: Connection, statement: bytes, sends: Sequence[Send]) -> list[Outcome]:
+    if not sends:
+        return []
+    outcomes: list[Outcome] = [_stranger(send.sender) for send in sends]
     parameters = {"sends": _json(sends), "scheduled_max": SCHEDULED_MAX, "earliest": EARLIEST, "latest": LATEST}
     for index, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
         connection, statement, parameters
@@ -181,3 +182,65 @@ def _columns(
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),
     }
+
+
+class DayIsOver(Exception):
+    """A batch would not count on the day that is locked, since that has just ended: roll back, accept again."""
+
+
+def accept_within_limits(connection: Connection, sends: Sequence[Send]) -> list[Outcome]:
+    """Write a batch for each permitted send of a key with bounds; return the outcomes in the order of the sends.
+
+    They are those of `accept`, and also `InsufficientScope` and `KeyLimit`. A key without bounds is an `InvalidKey`.
+    A send that is answered with an earlier batch takes nothing of its key's day.
+
+    Raises:
+        DayIsOver: nothing may be committed.
+        DBAPIError: as there.
+    """
+    keys = key_limits.lock(connection, {_hash(send) for send in sends})
+    outcomes: list[Outcome] = [_refusal(keys.get(_hash(send))) for send in sends]
+    fresh = _decide(connection, sends, keys, outcomes)
+    written = _outcomes(connection, _ACCEPT_BOUNDED, [sends[index] for index in fresh])
+    for index, outcome in zip(fresh, written, strict=True):
+        key = keys[_hash(sends[index])]
+        if not isinstance(outcome, Acceptance) or outcome.existed:
+            key.untake(sends[index].request.required)
+        elif not key.counts_on(outcome.created_at.astimezone(UTC).date()):
+            raise DayIsOver
+        outcomes[index] = outcome
+    key_limits.write(connection, keys.values())
+    return outcomes
+
+
+def _hash(send: Send) -> bytes:
+    assert isinstance(send.sender, bytes), "a member has no bounds"
+    return send.sender
+
+
+def _refusal(key: KeyInUse | None) -> PointsError | None:
+    if key is None:
+        return InvalidKey()
+    return None if key.bounds.allow((SEND,)) else key.of_organization(InsufficientScope(SEND))
+
+
+def _decide(
+    connection: Connection, sends: Sequence[Send], keys: Mapping[bytes, KeyInUse], outcomes: list[Outcome]
+) -> list[int]:
+    """Look which permitted sends would make a batch, and take its points; return those that may make it.
+
+    The second of two sends with the same idempotency key keeps None: it is to ask again, and finds the first's batch.
+    """
+    permitted = [index for index, outcome in enumerate(outcomes) if outcome is None]
+    found = _outcomes(connection, _LOOK, [sends[index] for index in permitted])
+    fresh: list[int] = []
+    names: set[tuple[int, bool, str | int]] = set()
+    for index, outcome in zip(permitted, found, strict=True):
+        send, key = sends[index], keys[_hash(sends[index])]
+        name = (key.row.organization_id, key.row.sandbox, send.idempotency_key or index)
+        if outcome is not None or name not in names:
+            outcomes[index] = outcome or key.take(send.request.required)
+            if outcomes[index] is None:
+                names.add(name)
+                fresh.append(index)
+    return fresh

@@ -188,14 +188,10 @@ def write(connection: Connection, keys: Collection[KeyInUse]) -> None:
         values = {"id": key.row.id, "day": key.row.day, "used": key.used, "is_news": is_news}
         connection.execute(_WRITE, values)
         if is_news:
-            _tell(connection, key)
-
-
-def _tell(connection: Connection, key: KeyInUse) -> None:
-    row = key.row
-    told = {"id": row.id, "sandbox": row.sandbox, "daily_limit": row.daily_limit}
-    data = {"key": told, "day": row.day.isoformat(), **(key.reached or {})}
-    log.write(connection, log.KEY_LIMIT_REACHED, row.organization_id, sandbox=row.sandbox, data=data)
+            row = key.row
+            told = {"id": row.id, "sandbox": row.sandbox, "daily_limit": row.daily_limit}
+            data = {"key": told, "day": row.day.isoformat(), **(key.reached or {})}
+            log.write(connection, log.KEY_LIMIT_REACHED, row.organization_id, sandbox=row.sandbox, data=data)
 
 
 _WRITE = text("""

@@ -49,27 +49,14 @@ def listed_batch_payload(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
-    listed = payloads.listed(
-        payloads.ListedBatch,
-        batch,
-        batch_id=batch.id,
-        final=batch.is_final,
-        metadata=metadata,
-        counts=_counts(batch, states),
-        amount=batch.debited_amount,
-    )
-    return payloads.listed_payload(listed, **more)
-
-
-def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
-    if batch.debited_count is None:
-        return None
-    return payloads.batch_counts(
-        recipients=batch.recipient_count,
-        debited=batch.debited_count,
-        credited=states.credited,
-        reversed_whole=states.reversed,
-    )
+    own = {
+        "batch_id": batch.id,
+        "final": batch.is_final,
+        "metadata": metadata,
+        "counts": payloads.batch_counts(batch, credited=states.credited, reversed_whole=states.reversed),
+        "amount": batch.debited_amount,
+    }
+    return payloads.listed_payload(payloads.BATCH, batch, own, **more)
 
 
 def transaction_payloads(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.errors import OutOfReach
 from app.members import sessions
 from app.postgres.database import transaction
-from app.values import schemes
+from app.values import headers
 
 
 class ConsoleCookie(SecureCookieSessionInterface):
@@ -58,7 +58,7 @@ def is_members_browser() -> bool:
 
 def is_https() -> bool:
     """Tell whether the browser uses https."""
-    return schemes.is_https(request.environ)
+    return headers.is_https(request.environ)
 
 
 def require_secret(app: Flask) -> None:

@@ -74,8 +74,7 @@ def _begin(connection: Connection, user_id: int) -> bool | None:
         keys = list(connection.execute(_KEYS, {"id": user_id}).scalars())
         of_sandboxes = list(connection.execute(_OF_SANDBOXES, {"keys": keys}).scalars())
         connection.execute(_FORGET_OWN, {"id": user_id, "keys": keys})
-        connection.execute(_KEEP, {"id": user_id, "keys": keys})
-        connection.execute(_KEEP_OF_SANDBOXES, {"ids": of_sandboxes})
+        connection.execute(_KEEP, {"id": user_id, "keys": keys, "of_sandboxes": of_sandboxes})
         ids = [user_id, *of_sandboxes]
         connection.execute(_TAKE_NAMES, {"ids": ids})
         # The sequencer moves events from the first table to the second, so look there later.
@@ -100,11 +99,9 @@ _KEYS = text("""
 _FORGET_OWN = text("DELETE FROM former_addresses WHERE user_id = :id AND email_key = ANY(:keys)")
 _KEEP = text("""
     INSERT INTO former_addresses (user_id, email_key, last_batch_id)
-    SELECT :id, key, (SELECT last_value FROM batches_id_seq) FROM unnest(CAST(:keys AS text[])) AS key
-""")
-_KEEP_OF_SANDBOXES = text("""
-    INSERT INTO former_addresses (user_id, email_key, last_batch_id)
-    SELECT id, email_key, (SELECT last_value FROM batches_id_seq) FROM users WHERE id = ANY(:ids)
+    SELECT id, email_key, (SELECT last_value FROM batches_id_seq)
+    FROM (SELECT CAST(:id AS bigint), key FROM unnest(CAST(:keys AS text[])) AS key
+          UNION ALL SELECT id, email_key FROM users WHERE id = ANY(:of_sandboxes)) kept (id, email_key)
 """)
 # Users of sandboxes with one of these addresses stand for the same person.
 _OF_SANDBOXES = text("""

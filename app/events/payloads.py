@@ -107,23 +107,21 @@ def batch_data(row: Any) -> dict[str, Any]:
     metadata, more = row.metadata, {}
     if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
         metadata, more = None, {"more": f"/v1/batches/{row.batch_id}"}
-    batch = payloads.listed(
-        payloads.ListedBatch,
-        row,
-        status=status,
-        final=status not in payloads.NOT_FINAL,
-        refusal=row.batch_refusal if status == "refused" else None,
-        metadata=metadata,
-        api_key_id=row.batch_api_key_id,
-        approval=None if status == "awaiting_approval" else row.approval,
-        counts=_counts(row) if is_issued else None,
-        created_at=row.batch_created_at,
-        send_at=row.send_at or row.batch_send_at,
-        issued_at=row.issued_at if is_issued else None,
-        amount=row.debited_amount if is_issued else None,
-        current_balance=row.batch_balance if is_issued else None,
-    )
-    return {"batch": payloads.listed_payload(batch) | more}
+    own = {
+        "status": status,
+        "final": status not in payloads.NOT_FINAL,
+        "refusal": row.batch_refusal if status == "refused" else None,
+        "metadata": metadata,
+        "api_key_id": row.batch_api_key_id,
+        "approval": None if status == "awaiting_approval" else row.approval,
+        "counts": payloads.batch_counts(row, credited=row.credited) if is_issued else None,
+        "created_at": row.batch_created_at,
+        "send_at": row.send_at or row.batch_send_at,
+        "issued_at": row.issued_at if is_issued else None,
+        "amount": row.debited_amount if is_issued else None,
+        "current_balance": row.batch_balance if is_issued else None,
+    }
+    return {"batch": payloads.listed_payload(payloads.BATCH, row, own) | more}
 
 
 def _status_then(row: Any) -> str:
@@ -134,27 +132,19 @@ def _status_then(row: Any) -> str:
     return status
 
 
-def _counts(row: Any) -> dict[str, int]:
-    return payloads.batch_counts(
-        recipients=row.recipient_count, debited=row.debited_count, credited=row.credited, reversed_whole=0
-    )
-
-
 def reversal_data(row: Any) -> dict[str, Any]:
     """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it at that time."""
-    reversal = payloads.listed(
-        payloads.ListedReversal,
-        row,
-        status="done",
-        final=True,
-        refusal=None,
-        batch_id=row.reversal_batch_id,
-        api_key_id=row.reversal_api_key_id,
-        created_at=row.reversal_created_at,
-        amount=row.reversed_amount,
-        current_balance=row.reversal_balance,
-    )
-    return {"reversal": payloads.listed_payload(reversal)}
+    own = {
+        "status": "done",
+        "final": True,
+        "refusal": None,
+        "batch_id": row.reversal_batch_id,
+        "api_key_id": row.reversal_api_key_id,
+        "created_at": row.reversal_created_at,
+        "amount": row.reversed_amount,
+        "current_balance": row.reversal_balance,
+    }
+    return {"reversal": payloads.listed_payload(payloads.REVERSAL, row, own)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,7 @@
 """Claims: when a user registers, the held transactions of the address are credited."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
@@ -184,11 +185,10 @@ _TAKE_OFF_HELD = """
         FROM (SELECT organization_id, sum(amount) AS points, count(*) AS count FROM claimed GROUP BY organization_id) c
         WHERE organizations.id = c.organization_id
 """
+_claiming = partial(_CLAIM_IN.format, no_longer_listed=take_off_list("claimed"), shown_sum=shown_sum("amount"))
 _CLAIM = text(
-    _CLAIM_IN.format(
+    _claiming(
         off_the_sums=_NOTE_CLAIMS,
-        no_longer_listed=take_off_list("claimed"),
-        shown_sum=shown_sum("amount"),
         now="clock_timestamp()",
         held_for_u=rows_held_for("u.email_key"),
         of_organizations="h.organization_id = ANY(:organization_ids)",
@@ -197,10 +197,8 @@ _CLAIM = text(
     )
 )
 _CLAIM_IN_SANDBOX = text(
-    _CLAIM_IN.format(
+    _claiming(
         off_the_sums=_TAKE_OFF_HELD,
-        no_longer_listed=take_off_list("claimed"),
-        shown_sum=shown_sum("amount"),
         now="time_of(CAST(:sandbox_of AS bigint), true)",
         held_for_u=rows_held_for("u.email_key", sandbox_of="CAST(:sandbox_of AS bigint)"),
         of_organizations="true",

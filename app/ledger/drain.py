@@ -10,8 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app import logs
 from app.batches.queue import due_batches, due_reversals, has_due, postpone
-from app.ledger.issue import BATCHES_MAX, Outcome, issue
-from app.ledger.reverse import Taken, reverse
+from app.ledger.issue import BATCHES_MAX, Outcome, Taken, issue, reverse
 from app.messaging import worker_counters as counters
 from app.messaging.worker_counters import Counts, count
 from app.postgres import partitions

@@ -17,8 +17,6 @@ from app.postgres import locks, partitions
 from app.postgres.database import steps
 from app.values.ids import POSITIONS
 
-LIST_EVERY_S = 10.0
-
 # Batch ids that one transaction lists: at most some 262,144 transactions.
 _STEP = 16_384
 _STEPS_MAX = 200

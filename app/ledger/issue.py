@@ -1,19 +1,21 @@
-"""Issuing: debit an organization for its queued batches and write one transaction per recipient."""
+"""Issuing: debit an organization for its queued batches, a transaction per recipient; and reversing: take them back."""
 
 from importlib.resources import files
 from typing import NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app.batches import key_limits
-from app.batches.queue import IS_DUE, PLACE
+from app.batches.queue import IS_DUE, PLACE, oldest_due_reversal, postpone
 from app.batches.read import DIGESTED
 from app.batches.verify import INSUFFICIENT_RECIPIENT
-from app.errors import OrganizationDisabled, OrganizationSuspended
-from app.ledger.held import LISTED_BY_ISSUE_TO, list_issued
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, OrganizationSuspended
+from app.ledger.held import LISTED_BY_ISSUE_TO, exclude_claims, list_issued, take_off_list
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all
+from app.reversals.read import DIGESTED as OF_REVERSAL
 from app.settings import INT64_MAX
+from app.values.ids import POSITIONS
 
 # Limits of one round, which is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
 # but hold the organization's row for longer.
@@ -126,4 +128,80 @@ _DECIDE_AND_WRITE = (
         ),
     )
     .encode()
+)
+
+
+class Taken(NamedTuple):
+    """What became of a reversal: the points taken from its `transactions` together; None when it was refused."""
+
+    id: int
+    sandbox: bool
+    transactions: int
+    amount: int | None
+
+
+def reverse(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Taken] | None:
+    """Do the oldest due reversal of an organization, or `only` this one; return what became of it.
+
+    The list is empty when none is due, or when its batch is still queued: then the reversal is put aside, since the
+    batch comes first. None when another worker owns the organization's drain. A reversal that is delivered twice
+    has been done when it is read here, under the lock, and is left alone.
+    """
+    if own_and_lock(connection, organization_id) is None:
+        return None
+    due = oldest_due_reversal(connection, organization_id, only=only)
+    if due is None:
+        return []
+    if due.batch_is_queued:
+        postpone(connection, due.id, organization_id=organization_id, table="reversals")
+        return []
+    if not due.sandbox:
+        # Held points are either claimed before, and then taken from their user, or every later claim finds them
+        # reversed. So it is with a fold: a batch that is folded later is folded without the points taken back.
+        exclude_claims(connection, organization_id)
+    parameters = {
+        "id": due.id,
+        "organization_id": organization_id,
+        "disabled": OrganizationDisabled.code,
+        "not_issued": BatchNotIssued.code,
+        "too_large": BalanceTooLarge.code,
+    }
+    statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH
+    return list(map(Taken._make, connection.execute(statement, parameters)))
+
+
+_COLUMNS = """t.ctid, t.batch_id, t.position, t.debited,
+           coalesce(t.points_left, t.amount, b.amount) AS points_left"""
+_OF_BATCH = f"""
+    SELECT t.position AS place, {_COLUMNS}
+    FROM reversal r
+    CROSS JOIN LATERAL (SELECT amount FROM batches
+                        WHERE batches.id = r.batch_id AND organization_id = r.organization_id LIMIT 1) b
+    CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
+                        WHERE batch_id = r.batch_id AND organization_id = r.organization_id OFFSET 0) t
+"""
+_OF_TRANSACTIONS = f"""
+    SELECT (i.place - 1)::int AS place, {_COLUMNS}
+    FROM reversal r
+    CROSS JOIN LATERAL unnest(r.transaction_ids) WITH ORDINALITY AS i (id, place)
+    CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
+                        WHERE batch_id = i.id / {POSITIONS} AND position = i.id % {POSITIONS}
+                          AND organization_id = r.organization_id LIMIT 1) t
+    CROSS JOIN LATERAL (SELECT amount FROM batches
+                        WHERE batches.id = t.batch_id AND organization_id = r.organization_id LIMIT 1) b
+"""
+_STATEMENT = files("app.ledger").joinpath("reverse.sql").read_text()
+_DIGEST = digest(
+    OF_REVERSAL,
+    "r",
+    idempotency_key="CASE WHEN f.code IS NULL THEN r.idempotency_key END",
+    idempotency_hash="CASE WHEN f.code IS NULL THEN r.idempotency_hash END",
+    done_at="CASE WHEN f.code IS NULL THEN n.now END",
+    refusal="f.code",
+    codes="c.codes",
+)
+_NO_LONGER_LISTED = take_off_list("marked WHERE user_id IS NULL AND points_left = 0")
+_REVERSE_BATCH, _REVERSE_TRANSACTIONS = (
+    text(_STATEMENT.format(asked=asked, int64_max=INT64_MAX, digest=_DIGEST, no_longer_listed=_NO_LONGER_LISTED))
+    for asked in (_OF_BATCH, _OF_TRANSACTIONS)
 )

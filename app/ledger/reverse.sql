@@ -1,4 +1,4 @@
--- Take points back: one statement, under the locks that app/ledger/reverse.py has taken. It moves back exactly the
+-- Take points back: one statement, under the locks that app/ledger/issue.py has taken. It moves back exactly the
 -- points that it has marked in the transactions.
 --
 -- Rows are updated by ctid, within the partition of their batch: under those locks nobody else changes them. The batch

@@ -95,8 +95,6 @@ def patch_kombu() -> None:
     redis.Channel._connparams = _parameters_of_a_connection_that_is_there  # type: ignore[method-assign]  # noqa: SLF001
 
 
-FORGET_UNREAD_EVERY_S = 600.0
-
 _BINDINGS = "_kombu.binding.reply.celery.pidbox"
 _ANSWERS = "*.reply.celery.pidbox"
 # Far longer than a ping waits.

@@ -53,12 +53,7 @@ def _configuration() -> dict[str, Any]:
         "broker_connection_max_retries": None,  # A broker may be away for hours.
         # In seconds; RabbitMQ only. Within three times this, a worker notices that its connection is dead.
         "broker_heartbeat": 10,
-        "task_publish_retry_policy": {
-            "max_retries": 1,
-            "interval_start": 0,
-            "interval_step": 0.1,
-            "interval_max": 0.1,
-        },
+        "task_publish_retry_policy": {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1},
         "task_default_queue": QUEUE,
         # The queues of a worker without `--queues`. Workers for deliveries name their queue.
         "task_queues": {QUEUE: {}},
@@ -134,14 +129,8 @@ def submit(job: Job) -> bool:
     """
     arguments = job._asdict()
     try:
-        celery.send_task(
-            ISSUE,
-            kwargs=arguments,
-            kwargsrepr=_shown(arguments),
-            queue=QUEUE,
-            ignore_result=True,
-            confirm_timeout=CONFIRMED_WITHIN_S,
-        )
+        options = {"queue": QUEUE, "ignore_result": True, "confirm_timeout": CONFIRMED_WITHIN_S}
+        celery.send_task(ISSUE, kwargs=arguments, kwargsrepr=_shown(arguments), **options)
     except OperationalError:
         _log.warning("broker_out_of_reach", organization_id=job.organization_id, batch_id=job.batch_id)
         return False

@@ -1,9 +1,7 @@
 """Metrics: what `GET /metrics` shows, and where each figure comes from (docs/decisions/0008, docs/observing.md).
 
-requests     counted by each web process
-work         counted by the workers, read from Redis
-state        the queue in PostgreSQL, and the last sweep and audit as noted in Redis
-page         all of it as one text
+requests     the record of a request, and what each web process counts
+page         all as one text, with what is read for it: the workers' counts, and the state of queues and servers
 
 The web processes of one gunicorn count into files of one directory (prometheus_client's multi-process mode). The
 library reads the directory's name from the environment when it is imported. So gunicorn's master makes the directory

@@ -33,13 +33,7 @@ def engine() -> Engine:
     """Return this process's engine. It is made at first use, so that none is made before a fork."""
     global _engine  # noqa: PLW0603  # One engine a process is the point.
     with _engine_lock:
-        if _engine is None:
-            _engine = new_engine(
-                settings().database_url,
-                pool_size=settings().database_connections_max,
-                pooler=settings().database_pooler,
-                writable_only=_writable_only,
-            )
+        _engine = _engine or _pooled(settings().database_url, writable_only=_writable_only)
         return _engine
 
 
@@ -49,11 +43,13 @@ def standby_engine() -> Engine:
     url = settings().database_read_url
     assert url is not None, "who has no standby does not ask for it"
     with _engine_lock:
-        if _standby_engine is None:
-            _standby_engine = new_engine(
-                url, pool_size=settings().database_connections_max, pooler=settings().database_pooler, standby=True
-            )
+        _standby_engine = _standby_engine or _pooled(url, standby=True)
         return _standby_engine
+
+
+def _pooled(url: str, **more: bool) -> Engine:
+    most, pooler = settings().database_connections_max, settings().database_pooler
+    return new_engine(url, pool_size=most, pooler=pooler, **more)
 
 
 def require_writable_server(*, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:

@@ -11,7 +11,6 @@ from app.postgres import locks
 from app.postgres.database import transaction
 from app.settings import settings
 
-MAKE_EVERY_S = 10.0
 # At least so many partitions stand ready beyond that of the newest batch. One more is made, so that none is missing
 # while the newest batch has just begun one of them.
 AHEAD_MIN = 4

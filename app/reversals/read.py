@@ -180,17 +180,10 @@ def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -
 def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
     """A reversal as a list shows it, without its transactions."""
     own = {"reversal_id": reversal.id, "final": reversal.status != QUEUED, "amount": reversal.reversed_amount}
-    listed = payloads.listed(payloads.ListedReversal, reversal, **own)
-    return payloads.listed_payload(listed, **more)
+    return payloads.listed_payload(payloads.REVERSAL, reversal, own, **more)
 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
     """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
-    return {
-        "recoverable": found.recoverable,
-        "transactions": found.transactions,
-        "held": found.held,
-        "credited": found.credited,
-        "already_reversed": found.already_reversed,
-        "not_debited": found.not_debited,
-    }
+    names = ("recoverable", "transactions", "held", "credited", "already_reversed", "not_debited")
+    return {name: getattr(found, name) for name in names}

@@ -1,8 +1,8 @@
 """What callers see of an organization, a batch and a reversal: the same in answers, in events and in the console."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from app.values.timestamps import timestamp
 
@@ -10,70 +10,36 @@ from app.values.timestamps import timestamp
 NOT_FINAL = ("awaiting_approval", "scheduled", "queued")
 
 
-class ListedBatch(NamedTuple):
-    """A batch without its transactions, in the order of its payload; what only an issued batch has is None before."""
-
-    batch_id: int
-    status: str
-    final: bool
-    refusal: str | None
-    label: str | None
-    metadata: Mapping[str, str] | None
-    idempotency_key: str | None
-    api_key_id: int | None
-    sender: Mapping[str, Any] | None
-    approval: Mapping[str, Any] | None
-    counts: Mapping[str, int] | None
-    created_at: datetime
-    send_at: datetime | None
-    issued_at: datetime | None
-    amount: int | None
-    current_balance: int | None
+# What a list shows of a batch and of a reversal, in order; what only an issued or a done one has is null before.
+BATCH = (
+    *("batch_id", "status", "final", "refusal", "label", "metadata", "idempotency_key", "api_key_id", "sender"),
+    *("approval", "counts", "created_at", "send_at", "issued_at", "amount", "current_balance"),
+)
+REVERSAL = (
+    *("reversal_id", "status", "final", "refusal", "reason", "batch_id", "idempotency_key", "api_key_id"),
+    *("created_at", "done_at", "amount", "current_balance"),
+)
 
 
-class ListedReversal(NamedTuple):
-    """A reversal without its entries, in the order of its payload; what only a done one has is None before."""
-
-    reversal_id: int
-    status: str
-    final: bool
-    refusal: str | None
-    reason: str
-    batch_id: int | None
-    idempotency_key: str | None
-    api_key_id: int | None
-    created_at: datetime
-    done_at: datetime | None
-    amount: int | None
-    current_balance: int | None
+def listed_payload(fields: Sequence[str], row: Any, own: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    """A batch or a reversal, from a row that has these fields, but for its `own`; `more` stands before its points."""
+    values = {name: own[name] if name in own else getattr(row, name) for name in fields}
+    points = {name: values.pop(name) for name in ("amount", "current_balance")}
+    shown = {name: timestamp(value) if isinstance(value, datetime) else value for name, value in values.items()}
+    # Never null: a row without it is not to be shown.
+    return {**shown, "created_at": timestamp(values["created_at"]), **more, **points}
 
 
-Listed = TypeVar("Listed", ListedBatch, ListedReversal)
-
-
-def listed(kind: type[Listed], row: Any, **own: Any) -> Listed:
-    """Make a batch or a reversal from a row that has fields of its names, except its `own`."""
-    return kind(*(own[name] if name in own else getattr(row, name) for name in kind._fields))
-
-
-def listed_payload(listed: ListedBatch | ListedReversal, **more: object) -> dict[str, Any]:
-    """A batch or a reversal; `more` stands before its points."""
-    *fields, amount, balance = listed._asdict().items()
-    shown = {
-        name: timestamp(value) if isinstance(value, datetime) else value
-        for name, value in [*fields, *more.items(), amount, balance]
-    }
-    return shown | {"created_at": timestamp(listed.created_at)}  # Never null: a row without it is not to be shown.
-
-
-def batch_counts(*, recipients: int, debited: int, credited: int, reversed_whole: int) -> dict[str, int]:
-    """The transactions of an issued batch by state."""
+def batch_counts(row: Any, *, credited: int, reversed_whole: int = 0) -> dict[str, int] | None:
+    """The transactions of a batch by state; None if it is not issued."""
+    if row.debited_count is None:
+        return None
     return {
-        "recipients": recipients,
-        "debited": debited,
+        "recipients": row.recipient_count,
+        "debited": row.debited_count,
         "credited": credited,
-        "held": debited - credited - reversed_whole,
-        "unpaid": recipients - debited,
+        "held": row.debited_count - credited - reversed_whole,
+        "unpaid": row.recipient_count - row.debited_count,
         "reversed": reversed_whole,
     }
 

@@ -25,7 +25,7 @@ from app.api.answers import envelope
 from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
-from app.values.request_ids import request_id_of, trace_id_of
+from app.values.headers import request_id_of, trace_id_of
 from app.web.caller_socket import CallerSocket
 
 # Header names as gunicorn writes them.

@@ -70,7 +70,7 @@ AS 'SELECT CASE WHEN $4 IS NULL THEN least($2, $1 / $3)::int ELSE width_bucket($
 
 -- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
 -- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
--- the keys with bounds, whose sends are accepted by themselves (app/batches/bounded.py).
+-- the keys with bounds, whose sends are accepted by themselves (app/batches/accept.py).
 CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
@@ -736,8 +736,8 @@ CREATE TABLE unnumbered_events (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- An event with its sequence: 1, 2, 3 … for each organization and mode, and for the platform (`organization_id` 0),
--- without a gap. `idempotency_key` is a copy from
--- the batch or the reversal, which forgets it before the event is dropped. `digest` is that of an event with `data`.
+-- without a gap. `idempotency_key` is a copy: the batch or the reversal forgets its own before the event is dropped.
+-- `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,
     sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),

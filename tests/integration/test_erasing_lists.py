@@ -125,6 +125,20 @@ def test_an_address_is_erased_from_lists_however_they_spell_it(ann: Visitor, spe
     assert books.breaches() == []
 
 
+def test_a_list_keeps_its_other_lines_and_an_address_with_the_erased_one_in_it(ann: Visitor) -> None:
+    lee, ashlee = "lee@example.com", "ashlee@example.com"
+    user_id = _registered(lee)
+    sent = checked(ann, f"email,amount\n{BO},1\n{ashlee},none\n{lee},none\n")
+    confirm(ann, sent)
+    books.drain_all(ann.organization_id)
+    unsent = checked(ann, f"email,amount\n{ashlee},1\n")
+    erase_user(user_id)
+    assert ann.get(unsent).status_code == 200
+    outcome = ann.get(f"{sent}/outcome.csv").text
+    assert len(_lines(outcome)) == 2
+    assert outcome.count(lee) == outcome.count(ashlee) == 1
+
+
 @pytest.mark.parametrize("of_user", [False, True], ids=["all", "of the user"])
 def test_an_export_that_was_begun_goes_on_without_the_address(
     monkeypatch: pytest.MonkeyPatch, *, of_user: bool

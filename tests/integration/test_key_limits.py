@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from app import api_keys
 from app.api.sending.accepting import accept_bounded_together
-from app.batches import bounded, key_limits
+from app.batches import accept, key_limits
 from app.batches.accept import Acceptance, Send
 from app.batches.errors import KeyLimit
 from app.batches.key_limits import KeyInUse
@@ -51,7 +51,7 @@ def test_no_drain_waits_for_who_accepts_sends_of_the_key_and_what_it_gives_back_
     [unpaid] = accept_bounded_together([_send(key, 60)])
     assert isinstance(unpaid, Acceptance)
     with transaction() as connection:
-        [accepted] = bounded.accept(connection, [_send(key, 40)])
+        [accepted] = accept.accept_within_limits(connection, [_send(key, 40)])
         assert isinstance(accepted, Acceptance)
         with races.started() as start:
             assert start(lambda: books.drain_all(organization_id)).result(races.PATIENCE_S) == [unpaid.batch_id]

@@ -10,9 +10,9 @@ from app import users
 from app.ledger import claim, held
 from app.ledger import fold as folding
 from app.ledger.claim import claim_crossed, register
+from app.ledger.issue import reverse
 from app.ledger.registering import change_user
 from app.ledger.returns import due_returns, return_held
-from app.ledger.reverse import reverse
 from app.postgres.database import transaction
 from tests.integration import books, races
 

@@ -11,7 +11,7 @@ from app import users
 from app.ledger import claim
 from app.ledger.drain import drain
 from app.ledger.fold import fold
-from app.ledger.reverse import reverse
+from app.ledger.issue import reverse
 from app.postgres.database import transaction
 from tests.integration import books, races
 
@@ -87,7 +87,7 @@ def test_a_reversal_that_fails_is_put_aside_and_holds_up_nobody(
         raise RuntimeError
 
     with monkeypatch.context() as patched:
-        patched.setattr("app.ledger.reverse.exclude_claims", fail)
+        patched.setattr("app.ledger.issue.exclude_claims", fail)
         assert books.drain_all(organization_id) == [later]
     assert [event["reversal_id"] for event in events if event["event"] == "reversal_postponed"] == [reversal]
     assert not books.has_due(organization_id)

@@ -10,8 +10,7 @@ from typing import Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches import accept as acceptance
-from app.batches import bounded
-from app.batches.accept import Acceptance, Send
+from app.batches.accept import Acceptance, DayIsOver, Send
 from app.batches.read import QUEUED
 from app.messaging.jobs import Job
 from app.postgres.database import is_away, single_statement, transaction
@@ -187,8 +186,8 @@ def _accept_bounded(sends: Sequence[Send]) -> Sequence[Acceptance | Exception | 
         with transaction() as connection:
             if any(send.request.send_at for send in sends):
                 acceptance.lock_schedules(connection, sends)
-            return bounded.accept(connection, sends)
-    except bounded.DayIsOver:
+            return acceptance.accept_within_limits(connection, sends)
+    except DayIsOver:
         return _accept_bounded(sends)
 
 

@@ -18,7 +18,7 @@ from app.pages import lists
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
 from app.platform.requests import CHANGEABLE, NEW_REFILL, read_new_key, read_new_organization
 from app.postgres.database import transaction
-from app.values.schemes import is_https
+from app.values.headers import is_https
 
 blueprint = Blueprint("platform_organizations", __name__)
 
