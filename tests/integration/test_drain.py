@@ -52,17 +52,18 @@ def test_a_round_takes_no_more_recipients_than_its_cap_but_always_one_batch(monk
     assert books.breaches() == []
 
 
-def test_a_drain_that_reached_its_rounds_says_that_more_may_be_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "most", "taken"), [("ROUNDS_MAX", 2, [2, 1]), ("_TURN_S", 0.0, [1, 1, 1])])
+def test_a_drain_whose_rounds_or_turn_are_over_makes_room_and_says_that_more_may_be_waiting(
+    monkeypatch: pytest.MonkeyPatch, limit: str, most: float, taken: list[int]
+) -> None:
     monkeypatch.setattr(issue, "BATCHES_MAX", 1)
-    monkeypatch.setattr(drain, "ROUNDS_MAX", 2)
+    monkeypatch.setattr(drain, limit, most)
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
     announced: list[int] = []
-    assert drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids)) is True
-    assert announced == queued[:2]
-    assert books.read_batch(organization_id, queued[2])[0].status == "queued"
-    assert drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids)) is False
-    assert announced == queued
+    for place in range(len(taken)):
+        is_more = drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids))
+        assert (is_more, announced) == (place < len(taken) - 1, queued[: sum(taken[: place + 1])])
 
 
 def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None:
@@ -95,14 +96,3 @@ def test_a_row_that_somebody_else_holds_is_no_fault_of_the_batches_and_holds_up_
     later = time.monotonic() + 10
     monkeypatch.setattr("time.monotonic", lambda: later)
     assert books.rounds_of(organization_id) == [queued]
-
-
-def test_a_long_drain_makes_room_for_other_organizations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issue, "BATCHES_MAX", 1)
-    monkeypatch.setattr(drain, "_TURN_S", 0.0)
-    organization_id = books.make_organization(100)
-    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
-    announced: list[int] = []
-    more = [drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids)) for _ in queued]
-    assert more == [True, True, False]
-    assert announced == queued

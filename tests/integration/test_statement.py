@@ -176,41 +176,6 @@ def test_a_random_history_with_midnights_and_a_clock_that_goes_back_is_as_a_naiv
     assert _same(organization_id, sandbox=False, days=3).total.closing_balance == 1_000
 
 
-def _let_days_pass(days: int) -> None:
-    """Put everything that moved a balance so many days into the past, before it is counted."""
-    past = f"interval '{24 * days} hours'"
-    books.rewrite(
-        f"UPDATE batches SET issued_at = issued_at - {past}, created_at = created_at - {past}",
-        f"UPDATE refills SET created_at = created_at - {past}",
-        f"UPDATE reversals SET done_at = done_at - {past}, created_at = created_at - {past}",
-        books.DIGEST_BATCHES,
-        books.DIGEST_REVERSALS,
-    )
-
-
-@pytest.mark.parametrize("sandbox", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_days_that_are_over_are_counted_once_and_the_statement_stays_the_same(*, sandbox: bool) -> None:
-    organization_id = books.make_organization(500, sandbox_balance=500)
-    other_id = books.make_organization(500, sandbox_balance=500)
-    first = books.issue_now(organization_id, [ANN, BOB], 50, sandbox=sandbox)
-    books.issue_now(other_id, [ANN], 7, sandbox=sandbox)
-    books.issue_now(organization_id, [ANN], 1, sandbox=not sandbox)
-    _let_days_pass(2)
-    books.issue_now(organization_id, [ANN, BOB], [300, 200], sandbox=sandbox)
-    books.reverse_now(organization_id, batch_id=first, amount=20, sandbox=sandbox)
-    _let_days_pass(3)
-    books.issue_now(organization_id, [BOB], 3, sandbox=sandbox)
-    before = _same(organization_id, sandbox=sandbox, days=7)
-    debited, unpaid = ([getattr(line, name) for line in before.days.values()] for name in ("debited", "unpaid"))
-    assert (debited, unpaid) == ([0, 100, 0, 300, 0, 0, 3], [0, 0, 0, 1, 0, 0, 0])
-    count_days()
-    counted = _counted(organization_id)
-    assert len(counted) == 3, "two days of this mode, and one of the other; today is not over"
-    assert _same(organization_id, sandbox=sandbox, days=7) == before
-    assert books.run(counting.due, at_most=9) == []
-    assert _same(other_id, sandbox=sandbox, days=7).total.debited == 7
-
-
 def _count_by_a_clock_that_is_ahead(organization_id: int) -> None:
     """Count all that there is up to the day after tomorrow, as a server would whose clock is that far ahead."""
     until = datetime.now(UTC) + timedelta(days=2)
