@@ -178,7 +178,8 @@ def test_an_event_that_cannot_be_rendered_is_a_failed_attempt_and_can_be_skipped
 
 
 def _spoil_secret(webhook: Webhook, _monkeypatch: pytest.MonkeyPatch) -> None:
-    books.run(webhooks.set, webhook, secret=encrypted("whsec_%"))
+    with transaction() as connection:
+        webhooks.set(connection, webhook, secret=encrypted("whsec_%"))
 
 
 def _spoil_url(webhook: Webhook, _monkeypatch: pytest.MonkeyPatch) -> None:
