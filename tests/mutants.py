@@ -172,7 +172,7 @@ MUTANTS = (
     Mutant(
         name="a drain counts points in floating point",
         edits=[("migrations/versions/0001_tables.sql", "$1 / $3)::int", "floor($1::float8 / $3)::bigint)::int")],
-        tests=["tests/integration/test_drain.py"],
+        tests=["tests/integration/test_paying.py"],
     ),
     Mutant(
         name="a reversal takes the points each time",

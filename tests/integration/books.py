@@ -1,14 +1,14 @@
 """The books as a test handles them: organizations with balances, users, queued batches, the audit."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import accumulate
-from typing import Any, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import psycopg
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Executable, text
 from sqlalchemy.exc import IntegrityError
 
 from app import api_keys, organizations, users
@@ -55,6 +55,16 @@ KEEP_HELD = """
           GROUP BY o.id) s
     WHERE s.id = o.id
 """
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def run(function: Callable[Concatenate[Connection, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Call a function of the service in a transaction of its own."""
+    with transaction() as connection:
+        return function(connection, *args, **kwargs)
 
 
 def empty() -> None:
@@ -301,8 +311,7 @@ def move_scheduled(moment: str, which: str = "true") -> None:
 def let_days_pass(days: int) -> None:
     """Put what has an end, and what was claimed of it, so many days into the past."""
     past = f"interval '{24 * days} hours'"
-    execute(
-        *WITHOUT_GUARDS,
+    rewrite(
         f"UPDATE transactions t SET held_until = t.held_until - {past}, claimed_at = t.claimed_at - {past}"
         " FROM batches b WHERE b.id = t.batch_id AND b.held_until IS NOT NULL",
         f"UPDATE batches SET created_at = created_at - {past}, issued_at = issued_at - {past},"
@@ -316,7 +325,6 @@ def let_days_pass(days: int) -> None:
             for table in ("events", "unnumbered_events")
         ),
         DIGEST_BATCHES,
-        *WITH_GUARDS,
     )
 
 
@@ -351,6 +359,25 @@ _DRAINS_MAX = 20
 # The triggers would refuse before an audit has its turn. Rolled back with what follows, or undone.
 WITHOUT_GUARDS = ["SET LOCAL session_replication_role = replica"]
 WITH_GUARDS = ["SET LOCAL session_replication_role = origin"]
+
+
+def values(statement: str | Executable, parameters: Any = None) -> list[Any]:
+    """Return the first column of what a statement finds."""
+    with transaction() as connection:
+        if isinstance(statement, str):
+            return list(connection.exec_driver_sql(statement, parameters).scalars())
+        return list(connection.execute(statement, parameters).scalars())
+
+
+def value(statement: str | Executable, parameters: Any = None) -> Any:
+    """Return the one value that a statement finds."""
+    [found] = values(statement, parameters)
+    return found
+
+
+def rewrite(*statements: str) -> None:
+    """Run statements past the triggers that keep what was written once."""
+    execute(*WITHOUT_GUARDS, *statements, *WITH_GUARDS)
 
 
 def execute(*statements: str) -> None:

@@ -113,6 +113,13 @@ def no_failure(events: list[MutableMapping[str, Any]]) -> Iterator[None]:
     assert [event for event in events if event["log_level"] == "error"] == []
 
 
+@pytest.fixture
+def balanced(database: None) -> Iterator[None]:
+    """See that the books balance when a test ends, whatever it has done."""
+    yield
+    assert books.breaches() == []
+
+
 @pytest.fixture(scope="package")
 def unmigrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     """Start a real PostgreSQL whose database holds nothing, for what a test may do to a whole database or server."""

@@ -13,7 +13,6 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from app.events.sequencer import number_events
-from app.postgres.database import transaction
 from tests.integration import books
 from tests.integration.visitors import PASSWORD, Visitor, sign_in, visitor
 
@@ -155,8 +154,7 @@ def scene(app: Flask) -> Visitor:
     for name in ("Failing", "Disabled"):
         answer = admin.post("/webhooks", of="/webhooks", url=TYPED["url"], types="*", description=name)
         assert answer.status_code == 200, answer.text
-    with transaction() as connection:
-        number_events(connection, organization_id)
+    books.run(number_events, organization_id)
     books.execute(
         "UPDATE webhooks SET position = 1",
         "UPDATE webhooks SET failures = 1, failing_since = now(), retry_at = now() WHERE id = 1",

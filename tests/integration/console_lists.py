@@ -4,10 +4,8 @@ import csv
 import re
 from io import StringIO
 
-from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from app.postgres.database import transaction
 from tests.integration import books
 from tests.integration.visitors import Visitor
 
@@ -61,5 +59,4 @@ def rows_of(file: TestResponse) -> list[dict[str, str]]:
 
 
 def value(statement: str) -> object:
-    with transaction() as connection:
-        return connection.execute(text(statement)).scalar()
+    return books.value(statement)

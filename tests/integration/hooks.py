@@ -13,6 +13,7 @@ from app.webhooks.actions import LAST_SEQUENCE
 from app.webhooks.cursors import Due
 from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.webhook import Webhook, webhooks
+from tests.integration import books
 
 
 def allow_receivers_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,15 +24,13 @@ def allow_receivers_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def number(organization_id: int) -> None:
-    with transaction() as connection:
-        number_events(connection, organization_id)
+    books.run(number_events, organization_id)
 
 
 def write(organization_id: int, *kinds: str, sandbox: bool = False) -> None:
     """Write an event of each type, and number them."""
     for kind in kinds:
-        with transaction() as connection:
-            log.write(connection, kind, organization_id, sandbox=sandbox, data={"key": {"id": 1, "sandbox": sandbox}})
+        books.run(log.write, kind, organization_id, sandbox=sandbox, data={"key": {"id": 1, "sandbox": sandbox}})
     number(organization_id)
 
 
@@ -42,5 +41,4 @@ def make(organization_id: int, url: str, *types: str, secret: str | None = None)
 
 
 def due() -> list[Due]:
-    with transaction() as connection:
-        return cursors.due(connection)
+    return books.run(cursors.due)

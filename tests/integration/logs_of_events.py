@@ -7,18 +7,16 @@ import orjson
 from app.events import payloads as pages
 from app.events import sequencer
 from app.events.payloads import render
-from app.postgres.database import transaction
+from tests.integration import books
 
 
 def number_all() -> int:
     """Number every event that waits, as the upkeep does, and return how many there were."""
     numbered = 0
-    with transaction() as connection:
-        organizations = sequencer.organizations_to_number(connection)
+    organizations = books.run(sequencer.organizations_to_number)
     for organization_id in organizations:
         while True:
-            with transaction() as connection:
-                step = sequencer.number_events(connection, organization_id)
+            step = books.run(sequencer.number_events, organization_id)
             numbered += step
             if step < sequencer.NUMBERED_MAX:
                 break
@@ -27,8 +25,7 @@ def number_all() -> int:
 
 def rendered(organization_id: int, *, sandbox: bool = False, after: int = 0) -> list[bytes]:
     """Return the JSON of an organization's events, oldest first, without numbering any."""
-    with transaction() as connection:
-        page = pages.page(connection, organization_id, sandbox=sandbox, after=after, limit=100_000)
+    page = books.run(pages.page, organization_id, sandbox=sandbox, after=after, limit=100_000)
     return [render(event) for event in page]
 
 

@@ -13,6 +13,7 @@ from app.postgres import locks
 from app.postgres.connections import engine
 from app.postgres.database import transaction
 from tests.deadline import until
+from tests.integration import books
 
 # Far above what anything here takes, far below the time limit of a test.
 PATIENCE_S = 30.0
@@ -79,37 +80,14 @@ def until_waiting(count: int = 1) -> None:
     until(lambda: len(waiting()) == count, what=f"{count} connections wait for a lock")
 
 
-def until_owned() -> int:
-    """Wait until a drain is owned, without trying to own it; return the id of the PostgreSQL process that owns it."""
-    until(lambda: len(_owners()) == 1, what="a drain is owned")
-    return _owners()[0]
-
-
-def _owners() -> list[int]:
-    with transaction() as connection:
-        return list(connection.execute(_OWNERS).scalars())
-
-
-_OWNERS = text("""
-    SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
-    WHERE datname = current_database() AND locktype = 'advisory' AND granted
-""")
-
-
 def waiting() -> set[int]:
     """Return the ids of the PostgreSQL processes that wait for a lock that another one holds."""
-    with transaction() as connection:
-        return set(connection.execute(_WAITING).scalars())
+    return set(books.values(_WAITING))
 
 
 _WAITING = text("""
     SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """)
-
-
-# An advisory lock that a test holds, and the statement of a trigger that waits for it.
-HOLDS_COMMITS = 4711
-WAIT = f"PERFORM pg_advisory_xact_lock_shared({HOLDS_COMMITS})"
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from sqlalchemy import text
 
-from app import api_keys, organizations
+from app import organizations
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, OrganizationDisabled, OrganizationSuspended, PointsError
@@ -27,13 +26,11 @@ def _request(*emails: str, amount: int = 1, label: str | None = None) -> IssueRe
 
 
 def _key(organization_id: int, *, sandbox: bool = False) -> bytes:
-    with transaction() as connection:
-        return books.key_of(connection, organization_id, sandbox)
+    return books.run(books.key_of, organization_id, sandbox)
 
 
 def _accept(*sends: Send) -> list[Acceptance | PointsError | None]:
-    with transaction() as connection:
-        return accept(connection, sends)
+    return books.run(accept, sends)
 
 
 def test_a_group_is_accepted_each_send_with_its_own_recipients_mode_and_label() -> None:
@@ -63,8 +60,7 @@ def test_batches_of_a_group_are_as_old_as_their_ids_say_whatever_their_idempoten
     outcomes = _accept(*[Send(key, _request(ANN), name) for name in ("d", "b", None, "c", "a")])
     ids = [outcome.batch_id for outcome in outcomes if isinstance(outcome, Acceptance)]
     assert ids == sorted(ids)
-    with transaction() as connection:
-        assert list(connection.execute(text("SELECT id FROM batches ORDER BY created_at")).scalars()) == ids
+    assert books.values("SELECT id FROM batches ORDER BY created_at") == ids
 
 
 def test_nobody_is_refused_for_what_another_of_the_group_has_done() -> None:
@@ -117,19 +113,6 @@ def test_groups_that_meet_on_the_same_keys_in_opposite_orders_never_deadlock() -
     assert books.counts() == (160, 0)
 
 
-def test_the_use_of_a_key_is_old_until_it_is_noted() -> None:
-    send = Send(_key(books.make_organization(100)), _request(ANN), None)
-    [first] = _accept(send)
-    assert isinstance(first, Acceptance)
-    assert first.key_use_is_old
-    assert first.api_key_id is not None
-    with transaction() as connection:
-        api_keys.note_use(connection, first.api_key_id)
-    [second] = _accept(send)
-    assert isinstance(second, Acceptance)
-    assert not second.key_use_is_old
-
-
 def test_a_run_of_ids_stands_for_a_bounded_number_of_transactions() -> None:
     """The index of addresses goes by it (app/pages/addresses.py): about 16 transactions an id, at least one id."""
     organization_id = books.make_organization()
@@ -140,14 +123,12 @@ def test_a_run_of_ids_stands_for_a_bounded_number_of_transactions() -> None:
 
 
 def _drawn() -> int:
-    with transaction() as connection:
-        return int(connection.exec_driver_sql("SELECT last_value FROM batches_id_seq").scalar_one())
+    return int(books.value("SELECT last_value FROM batches_id_seq"))
 
 
 def test_only_what_is_written_draws_ids_because_ids_make_eras() -> None:
     one, other = books.make_organization(100), books.make_organization(100)
-    with transaction() as connection:
-        organizations.change(connection, other, {"is_suspended": True})
+    books.run(organizations.change, other, {"is_suspended": True})
     request = _request(*[f"{number}@example.com" for number in range(160)])
     _accept(Send(_key(one), request, "key"))
     before = _drawn()

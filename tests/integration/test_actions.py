@@ -91,8 +91,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
 @pytest.fixture
 def call() -> Callable[..., int]:
     """Give the calls of a platform key, whose id is 1; each returns its status."""
-    with transaction() as connection:
-        _, key = platform_key_rows.create(connection, "Billing")
+    _, key = books.run(platform_key_rows.create, "Billing")
     client: FlaskClient = create_app().test_client()
 
     def call(method: str, path: str, **body: Any) -> int:

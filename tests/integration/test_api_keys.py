@@ -4,7 +4,6 @@ from datetime import datetime
 from functools import partial
 
 import pytest
-from sqlalchemy import text
 
 from app import api_keys
 from app.api_keys import Caller
@@ -16,19 +15,16 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def _create(organization_id: int, *, sandbox: bool = False) -> tuple[int, str]:
-    with transaction() as connection:
-        return api_keys.create(connection, organization_id, sandbox=sandbox)
+    return books.run(api_keys.create, organization_id, sandbox=sandbox)
 
 
 def _get_caller(key: str) -> Caller:
-    with transaction() as connection:
-        return api_keys.get_caller(connection, hash_key(key))
+    return books.run(api_keys.get_caller, hash_key(key))
 
 
 def test_what_is_stored_is_not_enough_to_call() -> None:
     _, key = _create(books.make_organization())
-    with transaction() as connection:
-        [stored] = connection.execute(text("SELECT api_keys::text FROM api_keys")).scalars()
+    [stored] = books.values("SELECT api_keys::text FROM api_keys")
     secret = key.removeprefix("pts_live_")
     assert secret[:4] in stored
     assert secret[4:8] not in stored

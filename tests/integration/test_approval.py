@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import ModuleType
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -13,20 +13,18 @@ from sqlalchemy.exc import DBAPIError
 from app import api_keys, organizations
 from app.api_keys import Caller
 from app.batches import approval, schedule
-from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, SendingMember, accept
-from app.batches.errors import OwnBatch, ScheduledLimit
+from app.batches.errors import ScheduledLimit
 from app.batches.request import IssueRequest
-from app.errors import BatchConflict, BatchNotIssued, PointsError
+from app.errors import BatchConflict, BatchNotIssued
 from app.ledger import drain as draining
 from app.postgres.database import single_statement, transaction
 from app.reversals.accept import BatchAwaitsApproval
 from tests.deadline import until
 from tests.integration import books, races
-from tests.integration.logs_of_events import events_of
 from tests.integration.visitors import make_member
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("database", "balanced")
 
 ANN = "ann@example.com"
 _DAY = timedelta(days=1)
@@ -34,8 +32,7 @@ _DAY = timedelta(days=1)
 
 def _organization(balance: int = 10_000, *, above: int = 0, of: str = "all") -> int:
     organization_id = books.make_organization(balance, sandbox_balance=balance)
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"approval_above": above, "approval_of": of})
+    books.run(organizations.change, organization_id, {"approval_above": above, "approval_of": of})
     return organization_id
 
 
@@ -50,43 +47,24 @@ def _another(organization_id: int, *, sandbox: bool = False) -> Caller:
 
 def _approve(who: Caller, batch_id: int) -> bool:
     """Approve a batch; tell whether that was possible."""
-    return _is_possible(lambda: _approved(who, batch_id))
-
-
-def _approved(who: Caller, batch_id: int) -> None:
-    with transaction() as connection:
-        approval.approve(connection, who, batch_id)
+    return _is_possible(approval.approve, who, batch_id)
 
 
 def _reject(who: Caller, batch_id: int) -> bool:
-    return _is_possible(lambda: _rejected(who, batch_id))
-
-
-def _rejected(who: Caller, batch_id: int) -> None:
-    with transaction() as connection:
-        approval.reject(connection, who, batch_id, "The wrong list")
+    return _is_possible(approval.reject, who, batch_id, "The wrong list")
 
 
 def _cancel(organization_id: int, batch_id: int) -> bool:
-    return _is_possible(lambda: _cancelled(organization_id, batch_id))
-
-
-def _cancelled(organization_id: int, batch_id: int) -> None:
-    with transaction() as connection:
-        schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
+    return _is_possible(schedule.cancel, batch_id, organization_id=organization_id, sandbox=False)
 
 
 def _move(organization_id: int, batch_id: int, send_at: datetime) -> bool:
-    def move() -> None:
-        with transaction() as connection:
-            schedule.reschedule(connection, batch_id, send_at, organization_id=organization_id, sandbox=False)
-
-    return _is_possible(move)
+    return _is_possible(schedule.reschedule, batch_id, send_at, organization_id=organization_id, sandbox=False)
 
 
-def _is_possible(call: Callable[[], None]) -> bool:
+def _is_possible(function: Callable[..., object], *args: Any, **kwargs: Any) -> bool:
     try:
-        call()
+        books.run(function, *args, **kwargs)
     except BatchConflict:
         return False
     return True
@@ -98,8 +76,7 @@ def _status(organization_id: int, batch_id: int, *, sandbox: bool = False) -> st
 
 def _free(organization_id: int) -> None:
     """Let sends of any size go without an approval."""
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"approval_above": None})
+    books.run(organizations.change, organization_id, {"approval_above": None})
 
 
 def _let_days_pass(days: int, batch_id: int) -> None:
@@ -110,8 +87,7 @@ def _let_days_pass(days: int, batch_id: int) -> None:
 
 
 def _reject_unanswered() -> int:
-    with transaction() as connection:
-        return approval.reject_unanswered(connection, at_most=100)
+    return books.run(approval.reject_unanswered, at_most=100)
 
 
 # --- What needs it ----------------------------------------------------------------------------------------------------
@@ -129,8 +105,7 @@ def _accept(organization_id: int, sender: bytes | SendingMember, amounts: list[i
         atomic=False,
         label=None,
     )
-    with transaction() as connection:
-        [accepted] = accept(connection, [Send(sender, request, None)])
+    [accepted] = books.run(accept, [Send(sender, request, None)])
     assert isinstance(accepted, Acceptance), accepted
     assert accepted.organization_id == organization_id
     return accepted
@@ -140,16 +115,14 @@ def _accept(organization_id: int, sender: bytes | SendingMember, amounts: list[i
 def test_only_a_send_of_more_points_than_the_limit_awaits_an_approval_of_whom_it_is_for(sandbox: bool) -> None:
     organization_id = _organization(above=30, of="console")
     member = SendingMember(make_member(organization_id, "ann@example.org", "approver"), sandbox)
-    with transaction() as connection:
-        key = books.key_of(connection, organization_id, sandbox)
+    key = books.run(books.key_of, organization_id, sandbox)
     awaiting, queued = ([10, 10, 11], [31], [1, 30], [16, 16]), ([10, 10, 10], [30], [1, 29])
     for amounts in awaiting:
         assert _accept(organization_id, member, amounts).status == "awaiting_approval"
         assert _accept(organization_id, key, amounts).status == "queued"
     for amounts in queued:
         assert _accept(organization_id, member, amounts).status == "queued"
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"approval_of": "all"})
+    books.run(organizations.change, organization_id, {"approval_of": "all"})
     assert [_accept(organization_id, key, amounts).status for amounts in awaiting] == ["awaiting_approval"] * 4
     assert [_accept(organization_id, key, amounts).status for amounts in queued] == ["queued"] * 3
     _free(organization_id)
@@ -178,38 +151,6 @@ def test_what_awaits_an_approval_moves_nothing_and_no_drain_or_release_takes_it(
     for statement in ("status = 'issued'", "status = 'refused'", "send_at = now()", "approved_at = now()"):
         with pytest.raises(DBAPIError):
             books.execute(f"UPDATE batches SET {statement} WHERE id = {waiting[0]}")
-    assert books.breaches() == []
-
-
-def test_nobody_answers_what_is_his_own_or_another_organizations() -> None:
-    organization_id = _organization()
-    ann, bo = (make_member(organization_id, f"{name}@example.org", "approver") for name in ("ann", "bo"))
-    with transaction() as connection:
-        key = books.key_of(connection, organization_id)
-        own_key = api_keys.get_caller(connection, key)
-    by_key = _accept(organization_id, key, [5]).batch_id
-    by_ann = _accept(organization_id, SendingMember(ann, False), [5]).batch_id
-    members = [
-        Caller(api_key_id=None, sandbox=False, organization=own_key.organization, member_id=member)
-        for member in (ann, bo)
-    ]
-    for who, batch_id in ((own_key, by_key), (members[0], by_ann)):
-        for answer in (_approved, _rejected):
-            with pytest.raises(OwnBatch):
-                answer(who, batch_id)
-    for stranger in (_another(_organization()), _another(organization_id, sandbox=True)):
-        with pytest.raises(PointsError, match="There is no batch"):
-            _approved(stranger, by_key)
-    assert _approve(members[0], by_key)
-    assert _reject(members[1], by_ann)
-    shown = books.read_batch(organization_id, by_key)[0].approval
-    assert shown is not None
-    assert (shown["by"], shown["api_key_id"], shown["reason"]) == (
-        {"id": ann, "first_name": "Ann", "last_name": "Approver"},
-        None,
-        None,
-    )
-    assert books.breaches() == []
 
 
 # --- As if accepted then ----------------------------------------------------------------------------------------------
@@ -230,7 +171,6 @@ def test_what_is_approved_is_issued_in_the_place_of_its_approval() -> None:
     assert books.rounds_of(organization_id) == [[before], [reversal_id], [second], [first], after]
     balances = [books.read_batch(organization_id, one)[0].current_balance for one in (before, second, first, *after)]
     assert balances == [80, 80, 70, 60, 50], "the reversal has given 10 back after the first"
-    assert books.breaches() == []
 
 
 def test_batches_tried_one_at_a_time_keep_the_place_of_their_approval(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,45 +189,6 @@ def test_batches_tried_one_at_a_time_keep_the_place_of_their_approval(monkeypatc
 
     monkeypatch.setattr(draining, "_round", fail)
     assert books.drain_all(organization_id) == [before, awaiting, after]
-    assert books.breaches() == []
-
-
-def _of_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) -> list[tuple[str, str, bool]]:
-    """Return what the log tells of a batch: the type of each event, the status then, and whether it had an answer."""
-    told = [(one["type"], one["data"].get("batch", {})) for one in events_of(organization_id, sandbox=sandbox)]
-    return [
-        (kind, batch["status"], batch["approval"] is not None)
-        for kind, batch in told
-        if batch.get("batch_id") == batch_id
-    ]
-
-
-def test_what_is_approved_with_a_time_to_come_is_scheduled_and_otherwise_queued() -> None:
-    organization_id = _organization()
-    who, tomorrow = _another(organization_id, sandbox=True), datetime.now(UTC) + _DAY
-    later, missed = (
-        books.queue_batch(organization_id, [ANN], 10, sandbox=True, send_at=tomorrow + days * _DAY) for days in (9, 0)
-    )
-    books.execute("UPDATE organizations SET sandbox_ahead = interval '48 hours'")
-    assert all(_approve(who, one) for one in (later, missed))
-    assert [_status(organization_id, one, sandbox=True) for one in (later, missed)] == ["scheduled", "queued"]
-    assert books.drain_all(organization_id) == [missed]
-    with transaction() as connection:
-        assert schedule.scheduled_of(connection, organization_id, sandbox=True).batches == 1
-        moved_to = tomorrow + 20 * _DAY
-        schedule.reschedule(connection, later, moved_to, organization_id=organization_id, sandbox=True)
-    assert _of_batch(organization_id, later, sandbox=True) == [
-        ("batch.awaiting_approval", "awaiting_approval", False),
-        ("batch.approved", "scheduled", True),
-        ("batch.scheduled", "scheduled", True),
-        ("batch.scheduled", "scheduled", True),
-    ]
-    assert _of_batch(organization_id, missed, sandbox=True) == [
-        ("batch.awaiting_approval", "awaiting_approval", False),
-        ("batch.approved", "queued", True),
-        ("batch.issued", "issued", True),
-    ]
-    assert books.breaches() == []
 
 
 def test_no_approval_schedules_more_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,33 +198,11 @@ def test_no_approval_schedules_more_than_may_be(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(approval, "SCHEDULED_MAX", 1)
     assert _approve(who, one)
     with pytest.raises(ScheduledLimit):
-        _approved(who, other)
+        books.run(approval.approve, who, other)
     assert _status(organization_id, other) == "awaiting_approval"
 
 
 # --- Nobody answers ---------------------------------------------------------------------------------------------------
-
-
-def test_what_nobody_answers_for_seven_days_is_rejected_by_itself_by_the_clock_of_its_mode(upkeep: ModuleType) -> None:
-    organization_id, other = _organization(), _organization()
-    live, young = (books.queue_batch(organization_id, [ANN], 10) for _ in range(2))
-    in_sandbox = books.queue_batch(other, [ANN], 10, sandbox=True)
-    of_other = books.queue_batch(other, [ANN], 10)
-    _let_days_pass(7, live)
-    _let_days_pass(6, young)
-    _let_days_pass(6, of_other)
-    upkeep.reject_unanswered()
-    books.execute(f"UPDATE organizations SET sandbox_ahead = interval '169 hours' WHERE id = {other}")
-    assert _reject_unanswered() == 1
-    assert _reject_unanswered() == 0
-    assert [_status(organization_id, one) for one in (live, young)] == ["rejected", "awaiting_approval"]
-    assert [_status(other, in_sandbox, sandbox=True), _status(other, of_other)] == ["rejected", "awaiting_approval"]
-    shown = books.read_batch(organization_id, live)[0].approval
-    assert shown is not None
-    assert (shown["by"], shown["api_key_id"], shown["reason"]) == (None, None, approval.UNANSWERED)
-    assert not _approve(_another(organization_id), live)
-    assert _of_batch(organization_id, live)[-1] == ("batch.rejected", "rejected", True)
-    assert books.breaches() == []
 
 
 def test_an_organization_whose_row_is_held_holds_up_no_other_rejection() -> None:
@@ -336,25 +215,6 @@ def test_an_organization_whose_row_is_held_holds_up_no_other_rejection() -> None
         assert [_reject_unanswered(), _reject_unanswered()] == [1, 0]
         assert _status(other, batch_ids[1]) == "rejected"
     assert _reject_unanswered() == 1
-    assert books.breaches() == []
-
-
-def test_the_key_of_a_rejected_batch_lives_from_its_rejection_on() -> None:
-    organization_id = _organization()
-    rejected, waits = (books.queue_batch(organization_id, [ANN], 10, idempotency_key=key) for key in "ab")
-    _let_days_pass(5, rejected)
-    assert _reject(_another(organization_id), rejected)
-    past = "- interval '32 days'"
-    books.execute(
-        *books.WITHOUT_GUARDS,
-        f"UPDATE batches SET created_at = created_at {past} WHERE id = {waits}",
-        f"UPDATE batches SET rejected_at = rejected_at {past} WHERE id = {rejected}",
-        *books.WITH_GUARDS,
-    )
-    with transaction() as connection:
-        assert batches.forget_idempotency_keys(connection, older_than_days=31, at_most=9) == 1
-    keys = [books.read_batch(organization_id, one)[0].idempotency_key for one in (rejected, waits)]
-    assert keys == [None, "b"]
 
 
 # --- At once ----------------------------------------------------------------------------------------------------------
@@ -442,7 +302,6 @@ def test_what_is_approved_while_it_is_called_off_ends_as_one_of_both(way: str) -
     if way != "cancelled":  # What is approved can still be cancelled while it is queued.
         assert {one: status == "issued" for one, status in statuses.items()} == race.approved
     assert books.balance_of(organization_id) == 10_000 - Counter(statuses.values())["issued"]
-    assert books.breaches() == []
 
 
 @pytest.mark.usefixtures("many_connections", "no_failure")
@@ -456,4 +315,3 @@ def test_what_is_moved_while_it_is_approved_is_moved_after_that_or_not_at_all() 
     for batch_id in batch_ids:
         batch = books.read_batch(organization_id, batch_id)[0]
         assert (batch.status, batch.send_at) == ("scheduled", tomorrow + race.done[batch_id] * _DAY)
-    assert books.breaches() == []

@@ -12,11 +12,7 @@ from app.cli.audit import audit as audit_command
 from app.messaging import process_redis, worker_counters
 from app.postgres.database import snapshot
 from tests.integration import books
-from tests.integration.breaks import BREAKS, KEPT, write_the_books
-from tests.integration.breaks_of_answers import BREAKS_OF_ANSWERS, write_what_was_answered
-from tests.integration.unseen import SEEN_TOO, UNSEEN, write_what_no_audit_sees
-
-_ALL_BREAKS = BREAKS + BREAKS_OF_ANSWERS
+from tests.integration.breaks import BREAKS, KEPT, write_the_books, write_what_was_answered
 
 
 def _all_to_break() -> None:
@@ -25,7 +21,7 @@ def _all_to_break() -> None:
     assert books.breaches() == []
 
 
-@pytest.mark.parametrize(("named", "statements"), [pytest.param(*rest, id=what) for what, *rest in _ALL_BREAKS])
+@pytest.mark.parametrize(("named", "statements"), [pytest.param(*rest, id=what) for what, *rest in BREAKS])
 def test_each_break_of_the_books_is_named_by_its_rule_alone(
     given: Callable[[Callable[[], None]], None], named: set[tuple[str, str]], statements: list[str]
 ) -> None:
@@ -38,32 +34,8 @@ def test_each_break_of_the_books_is_named_by_its_rule_alone(
 
 
 def test_every_rule_of_the_audit_is_broken_alone_here() -> None:
-    alone = {rule for _, named, _ in _ALL_BREAKS for rule, _ in named if len({rule for rule, _ in named}) == 1}
+    alone = {rule for _, named, _ in BREAKS for rule, _ in named if len({rule for rule, _ in named}) == 1}
     assert alone == set(RULES)
-
-
-def _all_that_is_guarded() -> None:
-    write_the_books()
-    write_what_no_audit_sees()
-
-
-@pytest.mark.parametrize(
-    ("guard", "statements", "is_seen"),
-    [
-        *(pytest.param(guard, statements, False, id=what) for guard, what, statements in UNSEEN),
-        *(pytest.param(guard, statements, True, id=what) for guard, what, statements in SEEN_TOO),
-    ],
-)
-def test_what_was_written_once_is_kept_by_a_trigger_whether_or_not_an_audit_sees_it(
-    given: Callable[[Callable[[], None]], None], guard: str, statements: list[str], is_seen: bool
-) -> None:
-    given(_all_that_is_guarded)
-    assert books.refused_by(*statements) == guard
-    with books.undone() as connection:
-        for statement in [*books.WITHOUT_GUARDS, *statements]:
-            assert connection.exec_driver_sql(statement).rowcount != 0, "it changes nothing"
-        # Once a rule sees it, it belongs to the breaks that an audit names.
-        assert bool(audit(connection).breaches) == is_seen
 
 
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -78,14 +50,12 @@ STAYS_HELD = "nothing stays held for a registered user"
 def _cross_an_issue() -> None:
     """Leave points held for a user whose registration crossed their issue, all of it long ago."""
     books.issue_now(books.make_organization(100), [ANN], 10)
-    books.execute(
-        *books.WITHOUT_GUARDS,
+    books.rewrite(
         _A_USER,
         "UPDATE users SET created_at = created_at - interval '3 days'",
         "UPDATE refills SET created_at = created_at - interval '3 days'",
         "UPDATE batches SET issued_at = issued_at - interval '3 days', created_at = created_at - interval '3 days'",
         books.DIGEST_BATCHES,
-        *books.WITH_GUARDS,
     )
 
 

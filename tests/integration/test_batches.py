@@ -1,13 +1,11 @@
 """The rows of batches: accepted under a key once, found by their own organization alone, and waiting in order."""
 
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.queue import Queued, count_queued, due_batches, organizations_waiting, postpone
 from app.batches.request import IssueRequest
@@ -28,8 +26,7 @@ def _accept(
 ) -> Acceptance | PointsError | None:
     with transaction() as connection:
         send = Send(books.key_of(connection, organization_id, sandbox), request, key)
-    with transaction() as connection:
-        [outcome] = accept(connection, [send])
+    [outcome] = books.run(accept, [send])
     return outcome
 
 
@@ -61,20 +58,17 @@ def test_a_send_whose_key_is_being_taken_waits_for_what_becomes_of_it(*, fails: 
 
 
 def _waiting(longer_than_s: float) -> list[int]:
-    with transaction() as connection:
-        return organizations_waiting(connection, longer_than_s=longer_than_s)
+    return books.run(organizations_waiting, longer_than_s=longer_than_s)
 
 
 def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
-    with transaction() as connection:
-        postpone(connection, queued[1], organization_id=organization_id)
+    books.run(postpone, queued[1], organization_id=organization_id)
     later = "created_at = created_at + interval '1 hour', retry_at = retry_at + interval '1 hour'"
     books.execute(f"UPDATE batches SET {later}")
     assert _waiting(longer_than_s=3) == [organization_id]
-    with transaction() as connection:
-        assert count_queued(connection) == Queued(batches=2, reversals=0, oldest_s=0.0)
+    assert books.run(count_queued) == Queued(batches=2, reversals=0, oldest_s=0.0)
     assert books.drain_all(organization_id) == queued
 
 
@@ -86,35 +80,6 @@ def test_an_organization_with_the_last_id_of_32_bits_has_due_batches_as_any_othe
     assert books.has_due(organization_id)
     with transaction() as connection:
         assert [one.id for one in due_batches(connection, organization_id, at_most=9)] == queued
-
-
-def test_small_batches_are_read_by_index_though_their_plan_was_made_when_all_tables_were_empty() -> None:
-    organization_id = books.make_organization(10**6)
-    small = [books.issue_now(organization_id, [ANN], 1) for _ in range(3)]
-    seen = "SELECT sum(seq_tup_read) FROM pg_stat_xact_user_tables WHERE relname LIKE 'transactions_from_%%'"
-    with transaction() as connection:
-        for _ in range(20):  # Until its plan is one that is kept.
-            batches.find_final(connection, small)
-    books.issue_now(organization_id, [f"{number}@example.com" for number in range(5_000)], 1)
-    with transaction() as connection:
-        found = batches.find_final(connection, small)
-        assert {len(transactions) for _, transactions in found.values()} == {1}
-        assert connection.exec_driver_sql(seen).scalar_one() < 100
-
-
-def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:
-    organization_id = books.make_organization(100)
-    issued = books.issue_now(organization_id, [ANN], 1)
-    books.execute("UPDATE organizations SET is_suspended = true")
-    refused = books.issue_now(organization_id, [ANN], 1)
-    queued = books.queue_batch(organization_id, [ANN], 1)
-    unasked = books.make_organization()
-    with transaction() as connection:
-        assert sorted(batches.final_among(connection, [issued, refused, queued, 99])) == [issued, refused]
-        assert batches.final_among(connection, [queued]) == []
-        assert batches.final_among(connection, []) == []
-        assert list(batches.find_final(connection, [issued, refused, queued, 99])) == [issued, refused]
-    assert _waiting(0) == [organization_id] != [unasked]
 
 
 def test_the_sweep_asks_for_each_organization_whose_batches_have_waited_too_long_once() -> None:
@@ -130,21 +95,6 @@ def test_the_sweep_asks_for_each_organization_whose_batches_have_waited_too_long
     assert none not in _waiting(0)
 
 
-def test_who_watches_is_told_how_many_batches_are_queued_and_for_how_long_the_oldest_of_them() -> None:
-    mine, other = books.make_organization(100), books.make_organization(100)
-    books.issue_now(mine, [ANN], 1)
-    books.execute("UPDATE batches SET created_at = now() - interval '1 day'")  # It is issued, and waits no more.
-    with transaction() as connection:
-        assert (count_queued(connection).batches, count_queued(connection).oldest_s) == (0, None)
-    oldest = books.queue_batch(other, [ANN], 1)
-    books.queue_batch(mine, [ANN], 1)
-    books.execute(f"UPDATE batches SET created_at = now() - interval '1 hour' WHERE id = {oldest}")
-    with transaction() as connection:
-        queued = count_queued(connection)
-    assert queued.batches == 2
-    assert queued.oldest_s == pytest.approx(3_600, abs=60)
-
-
 def test_a_batch_that_is_final_cannot_be_postponed() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.issue_now(organization_id, [ANN], 1)
@@ -152,16 +102,3 @@ def test_a_batch_that_is_final_cannot_be_postponed() -> None:
         postpone(connection, batch_id, organization_id=organization_id)
         statement = text("SELECT failures, retry_at FROM batches")
         assert connection.execute(statement).one() == (0, None)
-
-
-@pytest.mark.parametrize("times", [100, 10_000])  # The second is more than two to that power can be counted with.
-def test_a_batch_that_failed_very_often_is_still_tried_every_ten_seconds(times: int) -> None:
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 1)
-    books.execute(f"UPDATE batches SET failures = {times}")
-    with transaction() as connection:
-        before = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-        postpone(connection, batch_id, organization_id=organization_id)
-        failures, retry_at = connection.execute(text("SELECT failures, retry_at FROM batches")).one()
-    assert failures == times + 1
-    assert timedelta(seconds=10) <= retry_at - before < timedelta(seconds=15)

@@ -11,7 +11,6 @@ import migrations
 from app.local.postgresql import PostgreSQL
 from app.messaging import process_redis
 from app.postgres.connections import engine
-from app.postgres.database import transaction
 from tests.conftest import forget_everything
 from tests.integration import books
 
@@ -75,8 +74,7 @@ def test_no_column_and_no_index_hangs_on_the_order_of_the_database_and_all_is_th
 @pytest.mark.usefixtures("database", "broker")
 def test_the_images_are_the_versions_that_these_tests_run_on() -> None:
     compose = _COMPOSE.read_text()
-    with transaction() as connection:
-        [postgresql] = re.findall(r"^[\d.]+", connection.exec_driver_sql("SHOW server_version").scalar_one())
+    [postgresql] = re.findall(r"^[\d.]+", books.value("SHOW server_version"))
     valkey = process_redis.redis().info("server")["valkey_version"]
     assert f"image: postgres:{postgresql}-trixie\n" in compose
     assert f"image: valkey/valkey:{valkey}\n" in compose

@@ -45,16 +45,11 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
 
 
 def _state() -> list[object]:
-    with transaction() as connection:
-        return [
-            connection.exec_driver_sql(f"SELECT to_jsonb({table}) {less} FROM {table} ORDER BY 1").scalars().all()
-            for table, less in _STATE.items()
-        ]
+    return [books.values(f"SELECT to_jsonb({table}) {less} FROM {table} ORDER BY 1") for table, less in _STATE.items()]
 
 
 def _actions() -> Counter[str]:
-    with transaction() as connection:
-        return Counter(connection.exec_driver_sql("SELECT action FROM actions").scalars())
+    return Counter(books.values("SELECT action FROM actions"))
 
 
 def test_every_form_has_its_effect_once_and_a_lost_answer_is_not_called_nothing(

@@ -108,8 +108,7 @@ def test_a_long_batch_is_shown_in_pages(ann: Visitor) -> None:
 def test_a_key_is_shown_once_works_is_called_by_its_name_and_is_revoked(admin: Visitor, mode: str) -> None:
     page = admin.post("/keys", of="/keys", name=" Till & co ", mode=mode)
     [key] = re.findall(r"pts_(?:live|dev)_\w{49}", page.text)
-    with transaction() as connection:
-        caller = api_keys.get_caller(connection, hash_key(key))
+    caller = books.run(api_keys.get_caller, hash_key(key))
     assert (caller.organization.id, caller.sandbox) == (admin.organization_id, mode == "sandbox")
     listed = admin.get("/keys").text
     assert key not in listed
@@ -214,8 +213,7 @@ def test_a_batch_of_a_member_names_it_as_the_sender_in_every_answer(app: Flask, 
     sent(ann, "email\nbo@example.com\n", amount="10")
     organization_id, sender = ann.organization_id, {"id": ann.member_id, "first_name": "Ann", "last_name": "Sender"}
     books.issue_now(organization_id, ["eve@example.com"], 10)
-    with transaction() as connection:
-        number_events(connection, organization_id)
+    books.run(number_events, organization_id)
     headers = {"Authorization": f"Bearer {books.make_live_key(organization_id)}"}
 
     def data(path: str) -> Any:
@@ -244,7 +242,7 @@ def test_times_are_read_and_days_are_asked_for_in_the_zone_of_the_member(app: Fl
     organization_id = books.make_organization(100)
     one, other = (visitor(app, organization_id, VIEWER, f"{name}@example.com") for name in ("ann", "bo"))
     batch_id = books.issue_now(organization_id, ["eve@example.com"], 10)
-    books.execute(*books.WITHOUT_GUARDS, f"UPDATE batches SET created_at = '2026-06-30 22:30Z' WHERE id = {batch_id}")
+    books.rewrite(f"UPDATE batches SET created_at = '2026-06-30 22:30Z' WHERE id = {batch_id}")
     for _ in range(2):
         assert one.post("/account/zone", of="/account", zone="Europe/Paris").status_code == 303
     assert one.post("/account/zone", of="/account", zone="Europe/Nowhere").status_code == 400

@@ -19,7 +19,6 @@ from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.conftest import forget_everything
-from tests.faulty_list import FAULTY_LIST
 from tests.integration import books
 from tests.integration.console_lists import checked, confirm, hidden, rows_of, sent, upload, value
 from tests.integration.races import started, until_waiting
@@ -69,35 +68,8 @@ def _later(*, days: float = 2, zone: str = "UTC") -> tuple[dict[str, str], str]:
 
 def _let_scheduled_be_issued(ann: Visitor) -> list[int]:
     books.execute("UPDATE batches SET send_at = now() WHERE status = 'scheduled'")
-    with transaction() as connection:
-        release_due(connection, at_most=100)
+    books.run(release_due, at_most=100)
     return books.drain_all(ann.organization_id)
-
-
-def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visitor) -> None:
-    books.make_users("ann@example.com")
-    path = checked(ann, FAULTY_LIST, label="Spring")
-    check = words_of(ann.get(path))
-    for words in ("10 lines left out", "Recipients 3", "“e-mail” (2)", "the addresses in “manager_email” (5)"):
-        assert words in check
-    bad = rows_of(ann.get(f"{path}/bad-lines.csv"))
-    assert [int(line["line"]) for line in bad] == list(range(4, 14))
-    assert bad[3]["reason"].startswith("is the same address as line 2")
-    assert bad[9]["e-mail"] == "'=cmd@example.com"
-    assert "Needed 60" in words_of(ann.get(f"{path}/cost"))
-    assert "Issue 60 points to 3 recipients" in ann.get(f"{path}/confirm").text
-    done = confirm(ann, path)
-    assert (done.status_code, done.location) == (303, f"{path}/outcome")
-    assert "0 of 1 batch" in words_of(ann.get(done.location))
-    [batch_id] = books.drain_all(ann.organization_id)
-    assert "60 points issued to 3 recipients." in words_of(ann.get(done.location))
-    outcome = rows_of(ann.get(f"{path}/outcome.csv"))
-    assert [int(row["line"]) for row in outcome] == list(range(2, 15))
-    assert [row["state"] for row in outcome] == ["credited", "held", *["left out"] * 10, "held"]
-    assert [row["amount"] for row in outcome if row["amount"]] == ["10", "20", "30"]
-    assert outcome[0]["label"] == "Spring"
-    assert "Sent by Ann Sender" in words_of(ann.get(f"/batches/{batch_id}"))
-    assert "60 points to 3 recipients" in words_of(ann.get("/activity"))
 
 
 def test_many_clicks_at_once_issue_once_and_make_one_list(ann: Visitor, clicks: _Clicks) -> None:
@@ -332,15 +304,6 @@ def test_what_is_no_list_is_refused_beside_its_field_and_not_kept(ann: Visitor) 
         assert re.search(rf'class="wrong"[^>]*>[^<]*{re.escape(beside)}', answer.text), words_of(answer)
     assert upload(ann, b"x" * (settings().body_bytes_max + 1)).status_code == 413
     assert value("SELECT count(*) FROM uploads") == 0
-
-
-def test_a_sandbox_list_moves_no_real_points(ann: Visitor) -> None:
-    path = checked(ann, "email\na@example.com\n", amount="300", mode="sandbox")
-    assert ann.get(path.replace("/sandbox/", "/live/")).status_code == 404
-    confirm(ann, path)
-    books.drain_all(ann.organization_id)
-    assert books.balance_of(ann.organization_id) == 1_000
-    assert books.balance_of(ann.organization_id, sandbox=True) == 200
 
 
 def test_a_list_is_scheduled_for_a_time_of_the_members_zone_whoever_it_pays_now(ann: Visitor) -> None:

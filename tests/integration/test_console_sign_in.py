@@ -21,8 +21,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def _link(organization_id: int, email: str = "ann@example.com") -> str:
-    with transaction() as connection:
-        _, token = links.add(connection, organization_id, email, "Ann", "Smith", role="viewer", by=None)
+    _, token = books.run(links.add, organization_id, email, "Ann", "Smith", role="viewer", by=None)
     return f"/console/link/{token}"
 
 
@@ -144,8 +143,7 @@ def test_of_many_tries_at_once_ten_are_looked_at() -> None:
     make_member(books.make_organization(), "ann@example.com", "viewer")
 
     def count_try(_: int) -> Any:
-        with transaction() as connection:
-            return sessions.count_try(connection, "ann@example.com")
+        return books.run(sessions.count_try, "ann@example.com")
 
     with ThreadPoolExecutor(16) as threads:
         outcomes = list(threads.map(count_try, range(32)))
@@ -269,8 +267,7 @@ def test_signing_in_leads_to_the_page_asked_for_and_to_no_other_site(app: Flask)
 
 def test_no_password_link_or_session_is_stored_as_it_is(app: Flask) -> None:
     link = _link(books.make_organization())
-    with transaction() as connection:
-        stored = " ".join(connection.exec_driver_sql("SELECT members::text FROM members").scalars())
+    stored = " ".join(books.values("SELECT members::text FROM members"))
     assert link.rpartition("/")[2] not in stored
     client = app.test_client()
     _choose(client, link)

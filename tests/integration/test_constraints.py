@@ -29,6 +29,16 @@ _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_i
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
 _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
 
+_CREDITED, _HELD, _UNPAID = (f"WHERE (batch_id, position) = ({place})" for place in ("1, 0", "1, 1", "2, 0"))
+
+
+def _batch(**values: str) -> str:
+    """Word an INSERT of a batch of one recipient with these values too."""
+    return (
+        f"{_BATCH}, {', '.join(values)}) VALUES (1, false, 1, false, 1, '{{a}}', '{{a}}', {', '.join(values.values())})"
+    )
+
+
 # There are an organization 1 with two members, who have a link each, a user 1, and two issued batches of two recipients
 # each: batch 1 credited the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
 # Reversal 3 has taken batch 1 back, and reversal 4 of it waits. Upload 1 is a list of two that is not sent.
@@ -55,10 +65,7 @@ REFUSED = [
         ),
     ),
     ("ck_events_sequence_positive", f"{_NUMBERED} VALUES (1, false, 0, 1, now(), 'ping')"),
-    (
-        "pk_events",
-        f"{_NUMBERED} VALUES (1, false, 1, 1, now(), 'ping'), (1, false, 1, 2, now(), 'ping')",
-    ),
+    ("pk_events", f"{_NUMBERED} VALUES (1, false, 1, 1, now(), 'ping'), (1, false, 1, 2, now(), 'ping')"),
     ("ck_event_logs_dropped_to_in_range", f"{_LOG} VALUES (1, false, 1, 2, now())"),
     ("ck_event_logs_dropped_to_in_range", f"{_LOG} VALUES (1, false, 1, -1, now())"),
     ("ck_event_logs_dropped_until_a_moment", f"{_LOG} VALUES (1, false, 1, 1, NULL)"),
@@ -182,55 +189,31 @@ REFUSED = [
     ("ck_batches_issued_when_complete", "UPDATE batches SET debited_amount = NULL"),
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
-    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
-    (
-        "ck_batches_rehearsed_unpaid_in_the_sandbox",
-        _BATCH + ", rehearsed_unpaid) VALUES (1, false, 1, false, 1, '{a}', '{a}', true)",
-    ),
-    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
+    ("ck_batches_hold_days_in_range", _batch(hold_days="0")),
+    ("ck_batches_rehearsed_unpaid_in_the_sandbox", _batch(rehearsed_unpaid="true")),
+    ("ck_batches_hold_days_in_range", _batch(hold_days="3651")),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),
-    (
-        "ck_batches_held_until_after_the_issue",
-        _BATCH + ", held_until) VALUES (1, false, 1, false, 1, '{a}', '{a}', now())",
-    ),
+    ("ck_batches_held_until_after_the_issue", _batch(held_until="now()")),
     ("ck_batches_return_at_of_what_has_an_end", "UPDATE batches SET return_at = now() WHERE id = 1"),
     ("ck_batches_label_length", "UPDATE batches SET label = repeat('x', 256)"),
-    ("ck_batches_status_known", _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'lost')"),
+    ("ck_batches_status_known", _batch(status="'lost'")),
     ("ck_batches_issued_when_complete", "UPDATE batches SET status = 'queued'"),
     ("ck_batches_cancelled_at_a_moment", "UPDATE batches SET cancelled_at = now()"),
-    (
-        "ck_batches_cancelled_at_a_moment",
-        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'cancelled')",
-    ),
-    (
-        "ck_batches_scheduled_for_a_moment",
-        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'scheduled')",
-    ),
+    ("ck_batches_cancelled_at_a_moment", _batch(status="'cancelled'")),
+    ("ck_batches_scheduled_for_a_moment", _batch(status="'scheduled'")),
     ("ck_batches_issued_when_complete", "UPDATE batches SET issued_at = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET debited_count = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET current_balance = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET organization_name = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET last_refill = NULL"),
     ("ck_batches_rejected_with_a_reason", "UPDATE batches SET rejection_reason = 'x'"),
-    (
-        "ck_batches_rejected_with_a_reason",
-        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'rejected')",
-    ),
-    (
-        "ck_batches_rejection_reason_length",
-        (
-            f"{_BATCH}, status, rejected_at, rejection_reason)"
-            " VALUES (1, false, 1, false, 1, '{a}', '{a}', 'rejected', now(), '')"
-        ),
-    ),
+    ("ck_batches_rejected_with_a_reason", _batch(status="'rejected'")),
+    ("ck_batches_rejection_reason_length", _batch(status="'rejected'", rejected_at="now()", rejection_reason="''")),
     ("ck_batches_approved_once", "UPDATE batches SET queue_place = 1"),
     (
         "ck_batches_approved_once",
-        (
-            f"{_BATCH}, status, approved_at, queue_place, answered_by_key_id)"
-            " VALUES (1, false, 1, false, 1, '{a}', '{a}', 'awaiting_approval', now(), 9, 1)"
-        ),
+        _batch(status="'awaiting_approval'", approved_at="now()", queue_place="9", answered_by_key_id="1"),
     ),
     ("ck_batches_answered_by_another", "UPDATE batches SET answered_by_key_id = 1"),
     ("ck_batches_answered_by_another", "UPDATE batches SET approved_at = now(), queue_place = 9"),
@@ -239,20 +222,14 @@ REFUSED = [
         "UPDATE batches SET api_key_id = 7, approved_at = now(), queue_place = 9, answered_by_key_id = 7",
     ),
     ("ck_batches_refused_with_a_reason", "UPDATE batches SET refusal = 'organization_disabled'"),
-    (
-        "ck_batches_refused_with_a_reason",
-        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'refused')",
-    ),
+    ("ck_batches_refused_with_a_reason", _batch(status="'refused'")),
     ("ck_batches_debited_count_in_range", "UPDATE batches SET debited_count = 3, debited_amount = 30 WHERE id = 1"),
     ("ck_batches_debited_count_in_range", "UPDATE batches SET debited_count = -1, debited_amount = -10 WHERE id = 1"),
     ("ck_batches_atomic_all_or_none", "UPDATE batches SET debited_count = 1, debited_amount = 1000 WHERE id = 2"),
     ("ck_batches_current_balance_not_negative", "UPDATE batches SET current_balance = -1"),
     ("ck_batches_idempotency_key_with_hash", "UPDATE batches SET idempotency_key = 'once'"),
     ("ck_batches_idempotency_key_with_hash", "UPDATE batches SET idempotency_hash = sha256('x')"),
-    (
-        "ck_batches_idempotency_key_length",
-        "UPDATE batches SET idempotency_key = '', idempotency_hash = sha256('x')",
-    ),
+    ("ck_batches_idempotency_key_length", "UPDATE batches SET idempotency_key = '', idempotency_hash = sha256('x')"),
     (
         "ck_batches_idempotency_key_length",
         "UPDATE batches SET idempotency_key = repeat('x', 256), idempotency_hash = sha256('x')",
@@ -262,57 +239,27 @@ REFUSED = [
         "UPDATE batches SET idempotency_key = 'once', idempotency_hash = sha256(id::text::bytea)",
     ),
     ("pk_transactions", "UPDATE transactions SET position = 0"),
-    ("ck_transactions_position_in_range", "UPDATE transactions SET position = -1 WHERE (batch_id, position) = (1, 0)"),
-    (
-        "ck_transactions_position_in_range",
-        "UPDATE transactions SET position = 131072 WHERE (batch_id, position) = (1, 0)",
-    ),
+    ("ck_transactions_position_in_range", f"UPDATE transactions SET position = -1 {_CREDITED}"),
+    ("ck_transactions_position_in_range", f"UPDATE transactions SET position = 131072 {_CREDITED}"),
     ("ck_transactions_amount_positive", "UPDATE transactions SET amount = 0"),
     ("uq_transactions_reference", "UPDATE transactions SET reference = 'r'"),
     ("ck_transactions_balance_not_negative", "UPDATE transactions SET balance = -1"),
-    (
-        "ck_transactions_debited_is_credited_or_held",
-        "UPDATE transactions SET debited = false WHERE (batch_id, position) = (1, 0)",
-    ),
-    (
-        "ck_transactions_debited_is_credited_or_held",
-        "UPDATE transactions SET user_id = NULL WHERE (batch_id, position) = (1, 0)",
-    ),
-    (
-        "ck_transactions_debited_is_credited_or_held",
-        "UPDATE transactions SET credited = false WHERE (batch_id, position) = (1, 0)",
-    ),
-    (
-        "ck_transactions_debited_is_credited_or_held",
-        "UPDATE transactions SET user_id = 1 WHERE (batch_id, position) = (1, 1)",
-    ),
-    (
-        "ck_transactions_claimed_only_if_credited",
-        "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 1)",
-    ),
+    ("ck_transactions_debited_is_credited_or_held", f"UPDATE transactions SET debited = false {_CREDITED}"),
+    ("ck_transactions_debited_is_credited_or_held", f"UPDATE transactions SET user_id = NULL {_CREDITED}"),
+    ("ck_transactions_debited_is_credited_or_held", f"UPDATE transactions SET credited = false {_CREDITED}"),
+    ("ck_transactions_debited_is_credited_or_held", f"UPDATE transactions SET user_id = 1 {_HELD}"),
+    ("ck_transactions_claimed_only_if_credited", f"UPDATE transactions SET claimed_at = now() {_HELD}"),
+    ("ck_transactions_points_left_of_the_debited", f"UPDATE transactions SET points_left = 1 {_UNPAID}"),
+    ("ck_transactions_points_left_of_the_debited", f"UPDATE transactions SET points_left = -1 {_CREDITED}"),
     (
         "ck_transactions_points_left_of_the_debited",
-        "UPDATE transactions SET points_left = 1 WHERE (batch_id, position) = (2, 0)",
+        f"UPDATE transactions SET amount = 10, points_left = 10 {_CREDITED}",
     ),
-    (
-        "ck_transactions_points_left_of_the_debited",
-        "UPDATE transactions SET points_left = -1 WHERE (batch_id, position) = (1, 0)",
-    ),
-    (
-        "ck_transactions_points_left_of_the_debited",
-        "UPDATE transactions SET amount = 10, points_left = 10 WHERE (batch_id, position) = (1, 0)",
-    ),
-    (
-        "ck_transactions_held_until_of_the_debited",
-        "UPDATE transactions SET held_until = now() WHERE (batch_id, position) = (2, 0)",
-    ),
+    ("ck_transactions_held_until_of_the_debited", f"UPDATE transactions SET held_until = now() {_UNPAID}"),
+    ("ck_transactions_returned_whole_and_never_credited", f"UPDATE transactions SET returned_at = now() {_CREDITED}"),
     (
         "ck_transactions_returned_whole_and_never_credited",
-        "UPDATE transactions SET returned_at = now() WHERE (batch_id, position) = (1, 0)",
-    ),
-    (
-        "ck_transactions_returned_whole_and_never_credited",
-        "UPDATE transactions SET returned_at = now(), points_left = NULL WHERE (batch_id, position) = (1, 1)",
+        f"UPDATE transactions SET returned_at = now(), points_left = NULL {_HELD}",
     ),
     ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true WHERE id = 4"),
     ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, atomic = true WHERE id = 3"),
@@ -450,8 +397,7 @@ def test_the_constraint_refuses_what_its_name_says(
 
 def _of_the_table(name: str | None) -> str | None:
     """Return the name that a partition's index has in the table of which it is a part; other names are the table's."""
-    with transaction() as connection:
-        return connection.execute(_OF_THE_TABLE, {"name": name}).scalar() or name
+    return next(iter(books.values(_OF_THE_TABLE, {"name": name})), name)
 
 
 _OF_THE_TABLE = text("""
@@ -461,8 +407,7 @@ _OF_THE_TABLE = text("""
 
 @pytest.mark.usefixtures("reached")
 def test_every_constraint_of_the_database_is_tried_here() -> None:
-    with transaction() as connection:
-        names = connection.execute(_CONSTRAINTS).scalars().all()
+    names = books.values(_CONSTRAINTS)
     assert sorted(names) == sorted({name for name, _ in REFUSED})
 
 

@@ -42,8 +42,7 @@ def one_connection(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _name() -> str:
-    with transaction() as connection:
-        return str(connection.execute(text("SELECT name FROM organizations")).scalar_one())
+    return str(books.value("SELECT name FROM organizations"))
 
 
 @either_way
@@ -60,8 +59,7 @@ def test_what_a_transaction_has_run_is_committed_at_its_end_or_undone(run: Run) 
         run(connection, _RENAME)
         raise RuntimeError
     assert _name() == "Acme"
-    with transaction() as connection:
-        run(connection, _RENAME)
+    books.run(run, _RENAME)
     assert _name() == "Other"
 
 
@@ -158,15 +156,6 @@ def test_what_every_send_runs_is_prepared_at_its_first_use_and_again_after_a_rol
                 assert fetch_all(connection, b"SELECT %(number)s::bigint", {"number": number}) == [(number,)]
             assert connection.exec_driver_sql(_PREPARED).scalar_one() == 1
             raise RuntimeError  # psycopg has the server forget what it has prepared.
-
-
-def test_behind_a_pooler_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_DATABASE_POOLER", "true")
-    forget_everything()
-    with single_statement() as connection:
-        for number in range(10):
-            assert fetch_all(connection, b"SELECT %(number)s::bigint", {"number": number}) == [(number,)]
-        assert connection.exec_driver_sql(_PREPARED).scalar_one() == 0
 
 
 def test_rows_come_in_their_types_also_when_they_are_many_and_long() -> None:

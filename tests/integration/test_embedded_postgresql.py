@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +17,7 @@ from app.local import postgresql_data, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import process_identity
-from app.local.valkey import Valkey
 from app.postgres.connections import engine
-from tests.deadline import TIMEOUT_S
 from tests.integration import races
 from tests.service.template import copy_to
 
@@ -82,18 +79,6 @@ def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(pr
         assert list(Path().glob("run")) == list(private_folder.rglob("run")) == []
 
 
-def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(datadir: DataDir) -> None:
-    for create in ("CREATE TABLE kept AS SELECT 7 AS number", "SELECT 1"):
-        with _running(datadir.path) as server:
-            with psycopg.connect(server.url()) as connection:
-                connection.execute(create)
-                assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
-            running = server.process()
-        assert running is not None
-        assert not psutil.pid_exists(running.pid) or running.status() == psutil.STATUS_ZOMBIE
-        assert server.process() is None
-
-
 def test_a_command_stops_its_server_unless_it_is_used(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL")
     server = PostgreSQL(datadir)
@@ -146,19 +131,6 @@ def test_a_server_of_another_folder_is_left_alone(private_folder: Path, unmigrat
     assert server.process() is None
 
 
-@pytest.mark.long
-def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:
-    datadir = DataDir(private_folder / "data")
-    # initdb writes this file long before its last.
-    (datadir.path / "postgresql.unfinished").mkdir(parents=True)
-    (datadir.path / "postgresql.unfinished" / "PG_VERSION").write_text("18\n")
-    server = PostgreSQL(datadir)
-    assert not server.is_initialised()
-    server.prepare()
-    assert (datadir.path / "postgresql" / "global").is_dir()
-    assert not (datadir.path / "postgresql.unfinished").exists()
-
-
 def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     server = PostgreSQL(datadir)
     server.prepare()
@@ -177,31 +149,18 @@ def test_a_folder_of_that_name_that_is_not_ours_is_left_as_it_is(private_folder:
     assert (system / "PG_VERSION").read_text() == "15\n"
 
 
-@pytest.mark.long
 @as_root
-def test_what_root_starts_in_the_folder_of_another_is_theirs(private_folder: Path) -> None:
-    os.chown(private_folder, 12_345, 12_345)
-    datadir = DataDir(private_folder)
-    with _running(private_folder):
-        pass
-    valkey = Valkey(datadir)
-    valkey.prepare()
-    with subprocess.Popen(valkey.command(), cwd=datadir.path) as process:
-        try:
-            assert valkey.answers(within_s=TIMEOUT_S)
-            assert psutil.Process(process.pid).uids().real == 12_345
-        finally:
-            process.terminate()
-    files = {path: path.stat().st_uid for path in private_folder.rglob("*") if "postgresql" not in path.parts}
-    assert set(files.values()) == {12_345}, files
-
-
-@as_root
-def test_data_of_roots_own_is_refused_because_no_server_may_run_on_it(private_folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("user_id", "told"), [(0, r"belongs to root, .* \(chown -R\)"), (12_345, "belongs to the user root")]
+)
+def test_data_on_which_no_server_may_run_is_refused_and_its_owner_named(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch, user_id: int, told: str
+) -> None:
     datadir = DataDir(private_folder / "data")
     (datadir.path / "postgresql").mkdir(parents=True)
     (datadir.path / "postgresql" / "PG_VERSION").write_text("18\n")
-    with pytest.raises(Refused, match=r"belongs to root, .* \(chown -R\)"):
+    monkeypatch.setattr(os, "geteuid", lambda: user_id)
+    with pytest.raises(Refused, match=told):
         PostgreSQL(datadir).prepare()
 
 
@@ -221,25 +180,3 @@ def test_the_environment_of_other_servers_is_ignored(datadir: DataDir, monkeypat
     with servers.database(datadir) as embedded, engine().connect() as connection:
         assert embedded
         assert connection.exec_driver_sql("SELECT current_database()").scalar_one() == "points"
-
-
-def test_a_closed_folder_is_taken_for_anothers_data(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def may_not(_path: Path, **_options: object) -> None:
-        raise PermissionError
-
-    server = PostgreSQL(DataDir(private_folder))
-    assert not server.is_initialised()
-    # From Python 3.14 on, `Path.exists` says that what may not be looked at is not there.
-    monkeypatch.setattr(Path, "exists", lambda _path: False)
-    monkeypatch.setattr(Path, "stat", may_not)
-    assert server.is_initialised()
-
-
-@as_root
-def test_data_of_another_user_is_named(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    datadir = DataDir(private_folder / "data")
-    (datadir.path / "postgresql").mkdir(parents=True)
-    (datadir.path / "postgresql" / "PG_VERSION").write_text("18\n")
-    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
-    with pytest.raises(Refused, match="belongs to the user root"):
-        PostgreSQL(datadir).prepare()

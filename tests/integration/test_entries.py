@@ -12,7 +12,6 @@ from app.ledger.registering import change_user
 from app.pages import entry_pages
 from app.pages.entry_pages import EntryRow
 from app.pages.filters import Filters
-from app.postgres.database import transaction
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
 from tests.integration import books, races
@@ -76,8 +75,7 @@ class _Writer:
     def claim(self) -> None:
         self._addresses.append(f"ann{len(self._addresses)}@example.com")
         books.issue_now(self._organizations[0], [self._addresses[-1]], 3)
-        with transaction() as connection:
-            change_user(connection, self.ann, {"address": parse(self._addresses[-1])})
+        books.run(change_user, self.ann, {"address": parse(self._addresses[-1])})
 
     def balance(self) -> int:
         return books.balance_of_user(self._addresses[-1])

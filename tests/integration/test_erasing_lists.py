@@ -56,8 +56,7 @@ def _lines(file: str) -> list[list[str]]:
 def test_a_list_that_awaits_an_approval_is_shown_and_issued_without_the_erased_user(
     app: Flask, ann: Visitor, organization_id: int
 ) -> None:
-    with transaction() as connection:
-        organizations.change(connection, organization_id, {"approval_above": 10})
+    books.run(organizations.change, organization_id, {"approval_above": 10})
     bo = visitor(app, organization_id, "approver")
     user_id = _registered(ADA)
     path = checked(ann, f"email,amount\n{ADA},30\n{BO},20\n")

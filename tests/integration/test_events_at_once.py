@@ -37,10 +37,7 @@ def _follow(organization_id: int, seen: list[Event], is_over: threading.Event) -
     """Read the log as a caller does, who keeps the last sequence, until it is over and read to its end."""
     while True:
         was_over = is_over.is_set()
-        with transaction() as connection:
-            found = pages.page(
-                connection, organization_id, sandbox=False, after=seen[-1].sequence if seen else 0, limit=50
-            )
+        found = books.run(pages.page, organization_id, sandbox=False, after=seen[-1].sequence if seen else 0, limit=50)
         seen += found
         if was_over and not found:
             return
@@ -64,15 +61,13 @@ def _request(order: random.Random) -> IssueRequest:
 
 def _register_all() -> None:
     for place in range(_USERS):
-        with transaction() as connection:
-            register(connection, [users.new_user(f"{place}@example.com", "First", "Last")])
+        books.run(register, [users.new_user(f"{place}@example.com", "First", "Last")])
 
 
 def _refill_all(organization_ids: list[int]) -> None:
     for _ in range(100):
         for organization_id in organization_ids:
-            with transaction() as connection:
-                refill(connection, organization_id, 1)
+            books.run(refill, organization_id, 1)
 
 
 @races.first_of("groups", [10, 40])
@@ -111,8 +106,7 @@ def test_events_of_everything_at_once_are_numbered_without_a_gap_and_cause_comes
     for organization_id, found in zip(organization_ids, seen, strict=True):
         assert [event.sequence for event in found] == list(range(1, len(found) + 1))
         assert len({event.id for event in found}) == len(found)
-        with transaction() as connection:
-            assert pages.page(connection, organization_id, sandbox=False, after=0, limit=10_000) == found
+        assert books.run(pages.page, organization_id, sandbox=False, after=0, limit=10_000) == found
         _require_cause_before_effect([orjson.loads(render(event)) for event in found])
     assert books.breaches() == []
 

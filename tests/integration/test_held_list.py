@@ -32,8 +32,7 @@ def _listed() -> list[int]:
 
 
 def _listed_to() -> int:
-    with transaction() as connection:
-        return int(connection.exec_driver_sql("SELECT listed_to FROM held_listing").scalar_one())
+    return int(books.value("SELECT listed_to FROM held_listing"))
 
 
 def test_what_is_held_in_a_full_partition_is_listed_and_claimed() -> None:

@@ -69,7 +69,7 @@ def test_nobody_is_answered_with_another_batch_that_has_the_id_of_a_lost_one(
     with ThreadPoolExecutor() as pool:
         sent = pool.submit(_send, client)
         until(lambda: books.has_due(1))
-        books.execute(*books.WITHOUT_GUARDS, "DELETE FROM batches" if lost == "is_gone" else move)
+        books.rewrite("DELETE FROM batches" if lost == "is_gone" else move)
         if is_issued:
             books.drain_all(1)
         response = sent.result()

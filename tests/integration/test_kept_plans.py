@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -9,6 +10,7 @@ from sqlalchemy import text
 from app import users
 from app.audit.run import audit
 from app.batches import read as batches
+from app.batches import schedule
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.request import IssueRequest
 from app.ledger.claim import claim_crossed, register
@@ -52,8 +54,7 @@ def _rows_read(table: str, work: Callable[[], object]) -> int:
 def _rows_read_so_far(table: str) -> int:
     with transaction() as connection:
         connection.exec_driver_sql("SELECT pg_stat_force_next_flush()")
-    with transaction() as connection:
-        return int(connection.execute(_READ, {"table": table}).scalar_one())
+    return int(books.value(_READ, {"table": table}))
 
 
 def _strangers(count: int) -> list[str]:
@@ -152,6 +153,19 @@ def test_a_drain_does_not_go_through_what_was_issued_though_it_was_still_queued_
     assert _rows_read("batches", lambda: books.drain_all(organization_id)) < 50
 
 
+def test_a_drain_and_a_release_go_through_nothing_that_is_scheduled() -> None:
+    organization_id = books.make_organization(1_000)
+    books.execute(
+        "INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails, send_at)"
+        f" SELECT {organization_id}, false, 'scheduled', 1, false, 1, ARRAY['{ANN}'],"
+        f" now() + make_interval(days => 1, secs => n) FROM generate_series(1, {MANY}) n",
+        "ANALYZE batches",
+    )
+    books.queue_batch(organization_id, [ANN], 1)
+    for look in (books.drain_all, lambda _: books.run(schedule.release_due, at_most=100)):
+        assert _rows_read("batches", partial(look, organization_id)) < 50
+
+
 def test_the_look_for_crossed_registrations_goes_through_the_new_users_alone() -> None:
     organization_id = books.make_organization(10**6)
     _insert_users(1, MANY)
@@ -163,22 +177,11 @@ def test_the_look_for_crossed_registrations_goes_through_the_new_users_alone() -
 
 
 def _look_for_crossed() -> None:
-    with transaction() as connection:
-        assert claim_crossed(connection, registered_within_s=60) == 0
-
-
-def test_a_claim_does_not_go_through_what_is_held_for_others() -> None:
-    organization_id = books.make_organization(10**9)
-    for _ in range(4):
-        books.issue_now(organization_id, _strangers(MANY), 1)
-    books.execute("ANALYZE")
-    newcomers = [users.new_user(f"u{number}@example.com", "First", "Last") for number in range(50)]
-    assert _rows_read("transactions", lambda: _register(newcomers)) < 50
+    assert books.run(claim_crossed, registered_within_s=60) == 0
 
 
 def _register(newcomers: Sequence[users.NewUser]) -> None:
-    with transaction() as connection:
-        register(connection, newcomers)
+    books.run(register, newcomers)
 
 
 def test_a_claim_goes_through_what_it_claims_though_nothing_was_held_when_transactions_were_analysed() -> None:
@@ -203,60 +206,11 @@ def _issue_own_amounts_after_many_of_one(organization_id: int, recipients: int) 
     return books.issue_now(organization_id, _strangers(recipients), [1 + number % 5 for number in range(recipients)])
 
 
-def test_a_reversal_is_read_back_without_going_through_its_batch_for_each_of_its_transactions() -> None:
-    organization_id = books.make_organization(10**6)
-    batch_id = _issue_own_amounts_after_many_of_one(organization_id, MANY)
-    reversal_id = books.reverse_now(organization_id, batch_id=batch_id)
-    assert _rows_read("transactions", lambda: books.entries_of(reversal_id)) < 2 * MANY
-
-
 def test_the_audit_does_not_compare_each_transaction_of_a_batch_with_all_its_items() -> None:
     organization_id = books.make_organization(10**6)
     _issue_own_amounts_after_many_of_one(organization_id, 20_000)
     with snapshot() as connection:  # A tenth of a second is enough; all compared with all takes 20 s for each rule.
         assert audit(connection, time_limit_s=10).breaches == []
-
-
-_COPY = """
-    INSERT INTO {table} {overriding} SELECT (jsonb_populate_record(one, jsonb_build_object('{id}', {id} + 1000 * n))).*
-    FROM {table} one CROSS JOIN generate_series(1, 3000) n
-"""
-
-
-@pytest.mark.long
-def test_the_audit_does_not_compare_all_with_all_because_it_expects_breaches_soon() -> None:
-    """A hundred breaches are shown, and where there is none, all is gone through."""
-    organization_id = books.make_organization(10**6)
-    for amount in (1, list(range(1, 13))):
-        books.issue_now(organization_id, _strangers(12), amount)
-    copy = [
-        _COPY.format(table="batches", id="id", overriding="OVERRIDING SYSTEM VALUE"),
-        _COPY.format(table="transactions", id="batch_id", overriding=""),
-    ]
-    books.execute(*books.WITHOUT_GUARDS, *copy, *books.WITH_GUARDS, "ANALYZE")
-    with snapshot() as connection:  # A second is enough; all compared with all takes minutes.
-        found = audit(connection, time_limit_s=60)
-    assert found.transactions == 72_024
-    assert "each balance follows from the one before" not in {breach.rule for breach in found.breaches}
-
-
-def test_only_idempotency_keys_past_their_time_are_gone_through() -> None:
-    organization_id = books.make_organization(10**6)
-    for number in range(300):
-        books.queue_batch(organization_id, [ANN], 1, idempotency_key=str(number))
-    books.drain_all(organization_id)
-    books.execute(
-        *books.WITHOUT_GUARDS,
-        "UPDATE batches SET issued_at = now() - interval '40 days' WHERE id = 1",
-        *books.WITH_GUARDS,
-        "ANALYZE batches",
-    )
-
-    def forget() -> None:
-        with transaction() as connection:
-            assert batches.forget_idempotency_keys(connection, older_than_days=31, at_most=1_000) == 1
-
-    assert _rows_read("batches", forget) < 50
 
 
 def test_a_fold_goes_through_the_transactions_of_its_own_batches() -> None:
@@ -270,23 +224,3 @@ def test_a_fold_goes_through_the_transactions_of_its_own_batches() -> None:
     books.execute("ANALYZE")
     books.issue_now(organization_id, [ANN], 1)
     assert _rows_read("transactions", books.fold) < 50
-
-
-def test_a_return_goes_through_the_transactions_of_its_own_batches() -> None:
-    organization_id = books.make_organization(10**9)
-    for _ in range(60):
-        books.queue_batch(organization_id, [ANN], 1, hold_days=1)
-    books.drain_all(organization_id)
-    books.execute("ANALYZE")
-    books.let_days_pass(1)
-    books.return_unclaimed()
-    assert books.balance_of(organization_id) == 10**9
-    for _ in range(300):
-        books.queue_batch(organization_id, [ANN], 1, hold_days=9)
-    books.queue_batch(organization_id, _strangers(MANY), 1, hold_days=9)
-    books.drain_all(organization_id)
-    books.let_days_pass(1)
-    books.issue_now(organization_id, [ANN], 1, hold_days=1)
-    books.let_days_pass(1)
-    assert _rows_read("transactions", books.return_unclaimed) < 50
-    assert books.balance_of(organization_id) == 10**9 - 300 - MANY

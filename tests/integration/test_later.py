@@ -6,15 +6,14 @@ from datetime import UTC, datetime, timedelta
 from types import ModuleType
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from app.batches import read as batches
-from app.batches import schedule
+from app.batches import schedule, unanswered
 from app.batches.queue import count_queued
 from app.errors import BatchConflict
 from app.messaging import process_redis, requests
-from app.postgres.database import single_statement, transaction
-from tests.deadline import until
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -36,15 +35,13 @@ def _come(interval: str = "1 s", *ids: int) -> None:
 
 
 def _release(*, at_most: int = 100) -> list[int]:
-    with transaction() as connection:
-        return schedule.release_due(connection, at_most=at_most)
+    return books.run(schedule.release_due, at_most=at_most)
 
 
 def _cancel(organization_id: int, batch_id: int, *, sandbox: bool = False) -> bool:
     """Cancel a batch; tell whether that was possible."""
     try:
-        with transaction() as connection:
-            schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+        books.run(schedule.cancel, batch_id, organization_id=organization_id, sandbox=sandbox)
     except BatchConflict:
         return False
     return True
@@ -52,22 +49,6 @@ def _cancel(organization_id: int, batch_id: int, *, sandbox: bool = False) -> bo
 
 def _status(organization_id: int, batch_id: int) -> str:
     return books.read_batch(organization_id, batch_id)[0].status
-
-
-def test_no_drain_takes_what_is_scheduled_and_a_release_takes_only_what_is_due() -> None:
-    organization_id = books.make_organization(100)
-    due, tomorrow = _schedule(organization_id), _schedule(organization_id)
-    assert books.drain_all(organization_id) == []
-    assert not books.has_due(organization_id)
-    assert _release() == []
-    _come("1 s", due)
-    assert books.drain_all(organization_id) == [], "it is not released yet"
-    assert _release() == [organization_id]
-    assert _release() == []
-    assert books.drain_all(organization_id) == [due]
-    assert [_status(organization_id, one) for one in (due, tomorrow)] == ["issued", "scheduled"]
-    assert books.balance_of(organization_id) == 99
-    assert books.breaches() == []
 
 
 def test_what_is_due_is_released_longest_due_first_and_issued_in_order_of_acceptance() -> None:
@@ -187,59 +168,6 @@ def test_cancellations_that_cross_the_drain_end_as_cancelled_or_issued_never_bot
     assert books.breaches() == []
 
 
-def test_of_many_thousand_scheduled_batches_a_drain_and_a_release_read_none() -> None:
-    organization_id = books.make_organization(1_000)
-    books.execute(
-        "INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails, send_at)"
-        f" SELECT {organization_id}, false, 'scheduled', 1, false, 1, ARRAY['{ANN}'],"
-        " now() + make_interval(days => 1, secs => n) FROM generate_series(1, 20000) n",
-        "ANALYZE batches",
-    )
-    batch_id = books.queue_batch(organization_id, [ANN], 1)
-    before = _rows_and_blocks()
-    assert books.drain_all(organization_id) == [batch_id]
-    assert _release() == []
-    rows, blocks = (after - then for after, then in zip(_rows_and_blocks(), before, strict=True))
-    assert rows < 50
-    assert blocks < 200
-    with transaction() as connection:
-        counted = schedule.count_scheduled(connection)
-    assert (counted.batches, counted.oldest_overdue_s) == (20_000, 0)
-
-
-def _rows_and_blocks() -> tuple[int, int]:
-    """Return how many rows of batches, and blocks of them and of their indexes, PostgreSQL has looked at so far."""
-    with transaction() as connection:
-        connection.exec_driver_sql("SELECT pg_stat_force_next_flush()")
-    with transaction() as connection:
-        rows, blocks = connection.execute(_SEEN).one()
-        return int(rows), int(blocks)
-
-
-_SEEN = text("""
-    SELECT t.seq_tup_read + t.idx_tup_fetch, heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit
-    FROM pg_stat_user_tables t JOIN pg_statio_user_tables USING (relid) WHERE t.relname = 'batches'
-""")
-
-
-def test_what_is_scheduled_is_counted_for_one_organization_and_mode_and_for_those_who_watch() -> None:
-    one, other = books.make_organization(100), books.make_organization(100)
-    for amount in (1, 2**62, 2**62):
-        _schedule(one, amount=amount)
-    _schedule(one, amount=7, sandbox=True)
-    _schedule(other)
-    late = _schedule(other)
-    _come("90 s", late)
-    with single_statement() as connection:
-        live, sandbox = (schedule.scheduled_of(connection, one, sandbox=mode) for mode in (False, True))
-        assert (live.batches, live.amount) == (3, 2**63 - 1)
-        assert (sandbox.batches, sandbox.amount) == (1, 7)
-        counted = schedule.count_scheduled(connection)
-        assert counted.batches == 6
-        assert 90 <= counted.oldest_overdue_s < 120
-        assert count_queued(connection).batches == 0
-
-
 def test_a_released_batch_has_waited_since_its_moment_and_not_since_it_was_accepted() -> None:
     organization_id = books.make_organization(100)
     batch_id = _schedule(organization_id)
@@ -252,31 +180,27 @@ def test_a_released_batch_has_waited_since_its_moment_and_not_since_it_was_accep
     assert 3 <= oldest_s < 30
 
 
-def test_the_key_of_a_scheduled_batch_lives_from_its_issue_on_and_that_of_a_cancelled_one_from_then() -> None:
+def test_a_key_lives_from_the_end_of_its_batch_on_and_is_kept_while_the_batch_waits() -> None:
     organization_id = books.make_organization(100)
     issued, cancelled, waits = (_schedule(organization_id, key=key) for key in ("issued", "cancelled", "waits"))
+    books.execute("UPDATE organizations SET approval_above = 0, approval_of = 'all'")
+    rejected = books.queue_batch(organization_id, [ANN], 1, idempotency_key="rejected")
     books.execute("UPDATE batches SET created_at = now() - interval '300 days'")
+    books.run(unanswered.reject_unanswered, at_most=9)
     _come("1 s", issued)
     _release()
     books.drain_all(organization_id)
     _cancel(organization_id, cancelled)
     assert _forget() == 0
-    books.execute(
-        *books.WITHOUT_GUARDS,
-        "UPDATE batches SET issued_at = issued_at - interval '31 days',"
-        " cancelled_at = cancelled_at - interval '31 days'",
-        *books.WITH_GUARDS,
-    )
-    assert _forget() == 2
-    keys = [books.read_batch(organization_id, one)[0].idempotency_key for one in (issued, cancelled, waits)]
-    assert keys == [None, None, "waits"]
+    ends = (f"{end} = {end} - interval '31 days'" for end in ("issued_at", "cancelled_at", "rejected_at"))
+    books.rewrite(f"UPDATE batches SET {', '.join(ends)}")
+    assert _forget() == 3
+    keys = [books.read_batch(organization_id, one)[0].idempotency_key for one in (issued, cancelled, rejected, waits)]
+    assert keys == [None, None, None, "waits"]
 
 
 def _forget() -> int:
-    with transaction() as connection:
-        return batches.forget_idempotency_keys(
-            connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=100
-        )
+    return books.run(batches.forget_idempotency_keys, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=100)
 
 
 def test_upkeep_asks_for_one_drain_an_organization(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,14 +239,3 @@ def test_without_a_broker_the_sweep_issues_what_is_due(upkeep: ModuleType, monke
     assert len(asked) == 1, "each attempt would wait for the broker"
     upkeep.sweep()
     assert {_status(*each) for each in ids} == {"issued"}
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("worker")
-def test_what_is_released_is_brought_to_a_worker_by_a_message(upkeep: ModuleType) -> None:
-    """The upkeep of this worker is suspended, so it sweeps nothing."""
-    organization_id = books.make_organization(100)
-    batch_id = _schedule(organization_id)
-    _come("1 hour")
-    upkeep.release()
-    until(lambda: _status(organization_id, batch_id) == "issued", what="it is issued")

@@ -32,8 +32,7 @@ def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
     books.queue_batch(organization_id, [ANN], 30)
 
     def refill_fifty() -> int:
-        with transaction() as connection:
-            return refill(connection, organization_id, 50)
+        return books.run(refill, organization_id, 50)
 
     assert races.behind(lambda drain: books.issue(drain, organization_id), refill_fifty) == 120
     assert books.balance_of(organization_id) == 120
@@ -88,8 +87,7 @@ def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch:
     batch_id = books.queue_batch(organization_id, [ANN], 30)
 
     def issue_again() -> list[int] | None:
-        with transaction() as connection:
-            return books.issue(connection, organization_id, only=batch_id)
+        return books.run(books.issue, organization_id, only=batch_id)
 
     assert races.behind(lambda owner: books.issue(owner, organization_id), issue_again) == []
     assert books.balance_of(organization_id) == 70
@@ -141,9 +139,9 @@ def _fold() -> Callable[[], object]:
 
 def _claim() -> Callable[[], object]:
     """Prepare a claim for every user, the last one first, of points that their registration passed by."""
-    books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email_key || '.invalid'", *books.WITH_GUARDS)
+    books.rewrite("UPDATE users SET email_key = email_key || '.invalid'")
     books.issue_now(1, EMAILS, 1)
-    books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email", *books.WITH_GUARDS)
+    books.rewrite("UPDATE users SET email_key = email")
 
     def claim_all() -> int:
         with transaction() as connection:

@@ -6,16 +6,13 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from celery import Celery
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from app.ledger import issue
 from app.ledger.drain import _LOSSES_MAX
-from app.messaging.jobs import ISSUE, QUEUE
 from app.postgres.database import transaction
 from tests.crash.proxy import Proxy
-from tests.deadline import until
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -100,19 +97,4 @@ def test_a_batch_that_ends_the_session_is_put_aside(place: int, events: list[Mut
     books.execute("UPDATE batches SET retry_at = clock_timestamp() WHERE status = 'queued'")
     assert books.drain_all(organization_id) == [batch_id]
     assert books.balance_of(organization_id) == 890
-    assert books.breaches() == []
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("worker")
-def test_a_worker_issues_what_is_queued_behind_a_batch_for_which_postgresql_ends_the_session(sender: Celery) -> None:
-    organization_id = books.make_organization(1_000)
-    with _ending_the_session():
-        batch_id = books.queue_batch(organization_id, [MALLORY], 10)
-        for _ in range(10):
-            books.queue_batch(organization_id, [ANN], 10)
-        sender.send_task(ISSUE, kwargs={"organization_id": organization_id}, queue=QUEUE)
-        until(lambda: books.balance_of(organization_id) == 900, what="the others are issued")
-        assert _failures_and_retry_at(batch_id)[0] > 0
-    assert books.counts() == (1, 10)
     assert books.breaches() == []

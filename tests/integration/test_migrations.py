@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, event, inspect, make_url, text
-from sqlalchemy.exc import ProgrammingError
 
 import migrations
 from app.errors import Refused
 from app.local.postgresql import PostgreSQL
 from app.postgres.connections import engine
-from app.postgres.locks import Kind, number
 from tests.deadline import until
 from tests.integration import books, races
 
@@ -128,10 +126,6 @@ def test_code_works_on_a_database_that_a_later_release_has_migrated() -> None:
         books.execute(f"UPDATE alembic_version SET version_num = '{migrations.newest()}'")
 
 
-# One deployment at a time holds it while it migrates.
-_LOCK = number(Kind.MIGRATION)
-
-
 def _is_migrated(scratch: Engine) -> bool:
     with scratch.connect() as connection:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
@@ -165,51 +159,4 @@ def test_of_two_upgrades_at_once_one_waits_and_both_succeed(server_url: str, scr
         until(lambda: _awaited(scratch) == ["transactionid"], what="the other waits for the table")
         connection.rollback()
     assert [upgrade.wait(races.PATIENCE_S) for upgrade in upgrades] == [0, 0]
-    assert _is_migrated(scratch)
-
-
-@pytest.mark.long
-def test_an_upgrade_waits_for_one_that_takes_longer_than_any_lock_may(server_url: str, scratch: Engine) -> None:
-    # What is limited is how long a migration may hold up others, not how long it waits for its turn.
-    with scratch.connect() as blocker, scratch.connect() as other:
-        blocker.exec_driver_sql("CREATE TABLE alembic_version ()")
-        first = _upgrade_in_a_process(server_url)
-        until(lambda: _awaited(scratch) == ["transactionid"], what="the upgrade waits")
-        lock = other.exec_driver_sql("SELECT classid, objid FROM pg_locks WHERE locktype = 'advisory'").one()
-        blocker.rollback()
-        assert first.wait(races.PATIENCE_S) == 0
-        other.exec_driver_sql("SELECT pg_advisory_xact_lock((%s::bigint << 32) | %s)", tuple(lock))
-        second = _upgrade_in_a_process(server_url)
-        until(lambda: _asking(scratch) == 1, what="the second upgrade waits")
-        with pytest.raises(subprocess.TimeoutExpired):  # It ends within this time if it gives up.
-            second.wait(timeout=6)
-    assert second.wait(races.PATIENCE_S) == 0
-
-
-@pytest.mark.long
-def test_an_index_is_built_while_another_upgrade_waits(server_url: str, scratch: Engine) -> None:
-    # It ends once nobody has a snapshot older than it; whoever waited with one would wait for its end in turn.
-    with scratch.connect().execution_options(isolation_level="AUTOCOMMIT") as building:
-        building.exec_driver_sql("CREATE TABLE large (n bigint)")
-        building.exec_driver_sql("SELECT pg_advisory_lock(%s)", (_LOCK,))
-        waiting = _upgrade_in_a_process(server_url)
-        until(lambda: _asking(scratch) == 1, what="the other upgrade waits")
-        building.exec_driver_sql("CREATE INDEX CONCURRENTLY ix_large_n ON large (n)")
-        assert waiting.poll() is None, "it still waits"
-        building.exec_driver_sql("SELECT pg_advisory_unlock(%s)", (_LOCK,))
-    assert waiting.wait(races.PATIENCE_S) == 0
-
-
-@pytest.mark.long
-def test_an_upgrade_that_failed_lets_the_next_one_in(server_url: str, scratch: Engine) -> None:
-    with scratch.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE organizations ()")
-    with pytest.raises(ProgrammingError, match="already exists"):
-        migrations.upgrade(server_url)
-    with scratch.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE organizations")
-        # PostgreSQL lets go of it when it sees that the connection is closed.
-        held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
-        until(lambda: connection.exec_driver_sql(held).scalar_one() == 0, what="the lock is let go of")
-    migrations.upgrade(server_url)
     assert _is_migrated(scratch)

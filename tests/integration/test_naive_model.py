@@ -14,7 +14,6 @@ from app.batches import schedule
 from app.batches.read import TransactionRow
 from app.ledger import issue
 from app.ledger.refill import refill
-from app.postgres.database import transaction
 from app.values.ids import POSITIONS
 from tests.integration import books, races
 from tests.integration.naive_model import (
@@ -129,15 +128,13 @@ class Both:
     def _change(self, step: Refill | Register | Suspend) -> None:
         match step:
             case Refill():
-                with transaction() as connection:
-                    refill(connection, step.organization_id, step.amount, sandbox=step.sandbox)
+                books.run(refill, step.organization_id, step.amount, sandbox=step.sandbox)
                 self.model.balances[step.organization_id, step.sandbox] += step.amount
             case Register():
                 books.make_users(step.email)
                 self.model.register(step.email.lower())
             case Suspend():
-                with transaction() as connection:
-                    organizations.change(connection, step.organization_id, {"is_suspended": step.is_suspended})
+                books.run(organizations.change, step.organization_id, {"is_suspended": step.is_suspended})
                 self.model.suspended[step.organization_id] = step.is_suspended
 
     def _queue(self, step: Send) -> None:
@@ -197,8 +194,7 @@ class Both:
 
     def _release(self) -> None:
         books.move_scheduled("now()")
-        with transaction() as connection:
-            schedule.release_due(connection, at_most=1_000)
+        books.run(schedule.release_due, at_most=1_000)
         for batch_id, send in self.scheduled:
             self.queued[send.organization_id].append((batch_id, send))
         self.scheduled.clear()
@@ -212,8 +208,7 @@ class Both:
         if not waiting:
             return
         batch_id, send = batch = waiting[step.which % len(waiting)]
-        with transaction() as connection:
-            schedule.cancel(connection, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
+        books.run(schedule.cancel, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
         if batch in scheduled:
             self.scheduled.remove(batch)
         else:

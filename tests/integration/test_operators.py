@@ -1,7 +1,6 @@
 """What operators are told: by commands, and by what alarms look at."""
 
 import sys
-import time
 from inspect import unwrap
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app.cli import main
 from app.cli.answer import Answer
-from app.cli.audit import audit
 from app.cli.organizations import organizations
-from app.messaging import process_redis, worker_counters
 from app.metrics import page
 from app.postgres.database import transaction
 from tests.integration import books
@@ -41,21 +38,6 @@ def test_a_refill_that_cannot_be_shown_is_not_made(monkeypatch: pytest.MonkeyPat
         with pytest.raises(DBAPIError):
             _answer(organizations, "refill", organization_id, 5, False, None)
     assert books.balance_of(organization_id) == 100
-
-
-@pytest.mark.usefixtures("database", "broker")
-def test_an_audit_that_finds_breaches_fails_and_notes_how_many_and_when() -> None:
-    organization_id = books.make_organization(100)
-    books.execute(f"UPDATE organizations SET balance = balance + 1 WHERE id = {organization_id}")
-    expected = len(books.breaches())
-    assert expected > 0
-    assert audit.callback is not None
-    answer = unwrap(audit.callback)()
-    assert (answer.exit_status, answer._document["balanced"]) == (1, False)
-    noted = worker_counters.last_audit(process_redis.redis())
-    assert noted is not None
-    assert noted.breaches == expected
-    assert abs(noted.ended_at - time.time()) < 60
 
 
 @pytest.mark.usefixtures("database")

@@ -21,15 +21,12 @@ FLAGS = (None, True, False)
 # Batch ids an era, as the index of addresses has it.
 _ERA = 16_384
 
-Walk = Callable[..., list[int]]
-
 
 def pages_of(read: Callable[..., Page[Any]], filters: Filters, *, limit: int) -> Iterator[Page[Any]]:
     """Read page after page to the end of the list, each in a transaction of its own."""
     start: CursorPosition | None = None
     while True:
-        with transaction() as connection:
-            page = read(connection, filters, start=start, limit=limit)
+        page = books.run(read, filters, start=start, limit=limit)
         assert len(page.rows) <= limit
         assert page.next is None or page.next != start, "a page must lead on"
         yield page
@@ -50,8 +47,7 @@ def walk_batches(filters: Filters, *, limit: int = 1_000) -> list[int]:
 
 def _look(statement: str, filters: Filters) -> list[int]:
     """Return ids by a statement that reads whole tables and compares every row with the filters."""
-    with transaction() as connection:
-        return list(connection.execute(text(statement), filters.parameters()).scalars())
+    return books.values(text(statement), filters.parameters())
 
 
 _MATCHES = """
@@ -188,8 +184,7 @@ def test_how_a_page_is_planned_is_forgotten_with_its_transaction(organization: i
 @pytest.mark.usefixtures("database")
 def test_of_two_addresses_with_one_hash_each_has_a_list_of_its_own() -> None:
     organization_id = books.make_organization(100)
-    with transaction() as connection:
-        one, other = connection.execute(_WITH_ONE_HASH, {"organization_id": organization_id}).scalar_one()
+    one, other = books.value(_WITH_ONE_HASH, {"organization_id": organization_id})
     first, second = (books.issue_now(organization_id, [email], 1) for email in (one, other))
     for email, batch_id in ((one, first), (other, second)):
         filters = Filters(organization_id=organization_id, sandbox=False, email_key=email)

@@ -1,6 +1,5 @@
 """Pages while others write: no row comes twice, and none that was there before the first page is left out."""
 
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.pages import batch_pages, transaction_pages
 from app.pages.filters import Filters
-from tests.integration import books, races
+from tests.integration import books
 from tests.integration.test_pages import look_at_batches, look_at_transactions, pages_of
 
 ANN = "ann@example.com"
@@ -100,34 +99,3 @@ def test_whatever_is_written_between_two_pages(
         if (step := next(remaining, None)) is not None:
             getattr(writer, step)()
     assert_complete(seen, before=before, after=look(filters))
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("many_connections")
-def test_whatever_is_written_meanwhile() -> None:
-    organization_id = books.make_organization(1_000)
-    for _ in range(5):
-        books.issue_now(organization_id, [ANN, "bob@example.com"], 1)
-    finished = threading.Event()
-
-    def write() -> int:
-        writer = Writer(organization_id)
-        try:
-            for step in ("issue", "postpone", "issue", "claim", "resume") * 4:
-                getattr(writer, step)()
-            return 1
-        finally:
-            finished.set()
-
-    def read(number: int) -> int:
-        walks = 0
-        while not finished.is_set() or walks == 0:
-            filters = FILTERS[(number + walks) % len(FILTERS)](organization_id=organization_id)
-            ids, look = LISTS[walks % 2]
-            before = look(filters)
-            seen = [row_id for page in ids(filters, 2) for row_id in page]
-            assert_complete(seen, before=before, after=look(filters))
-            walks += 1
-        return walks
-
-    assert min(races.at_once(write, *(partial(read, number) for number in range(3)))) > 0

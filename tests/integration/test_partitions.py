@@ -8,8 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, MutableMapping
-from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,13 +16,9 @@ from sqlalchemy import text
 
 from app.batches import read as batches
 from app.ledger import held
-from app.ledger.returns import extend
-from app.pages import batch_pages, transaction_pages
-from app.pages.filters import Filters
 from app.postgres import partitions
 from app.postgres.connections import engine
 from app.postgres.database import snapshot, transaction
-from app.values.ids import POSITIONS
 from tests.conftest import forget_everything
 from tests.deadline import until
 from tests.integration import books, races
@@ -173,8 +167,7 @@ def test_a_process_that_is_killed_while_it_makes_partitions_leaves_whole_ones_or
             os.kill(maker, signal.SIGKILL)
             assert makers.stdout.readline() == "gone\n"
             assert _follow_each_other()
-            with transaction() as connection:
-                assert connection.execute(_NOT_ATTACHED).scalars().all() == []
+            assert books.values(_NOT_ATTACHED) == []
         makers.stdin.close()
     partitions.make()
     assert _ahead() == 5
@@ -215,7 +208,7 @@ _KEPT_PLANS = (ID_RANGE, "-c plan_cache_mode=force_generic_plan")
 
 @pytest.fixture
 def filled(small_partitions: None, monkeypatch: pytest.MonkeyPatch) -> dict[int, list[int]]:
-    """Issue in each of five partitions batches to Ann, who has an account, and in the second one also to Bob."""
+    """Issue in each of five partitions batches to Ann, who has an account, and to others."""
     monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "1")
     forget_everything()
     books.make_users(ANN)
@@ -224,72 +217,10 @@ def filled(small_partitions: None, monkeypatch: pytest.MonkeyPatch) -> dict[int,
     ids: dict[int, list[int]] = {}
     for number in range(5):
         _draw_ids_to(number * ID_RANGE + 10)
-        ids[number] = [
-            books.queue_batch(organization_id, [ANN, *others], 1, references=["r", *others], label=f"label {number}")
-            for _ in range(12)
-        ]
-        ids[number] += [books.queue_batch(organization_id, [BOB], 1, hold_days=9)] if number == 1 else []
+        ids[number] = [books.queue_batch(organization_id, [ANN, *others], 1) for _ in range(12)]
         books.drain_all(organization_id)
     books.fold()
     return ids
-
-
-def _filters(**filters: Any) -> Filters:
-    return Filters(organization_id=1, sandbox=False, **filters)
-
-
-def _page(**filters: Any) -> None:
-    """Read a page of three transactions, for a person where only a person can ask so."""
-    with transaction() as connection:
-        is_far = "label_part" in filters
-        page = transaction_pages.page(connection, _filters(**filters), start=None, limit=3, is_far=is_far)
-    assert len(page.rows) == 3
-
-
-def _page_of_batches(**filters: Any) -> None:
-    with transaction() as connection:
-        assert len(batch_pages.page(connection, _filters(**filters), start=None, limit=2).rows) == 2
-
-
-@pytest.mark.parametrize("small_partitions", [_KEPT_PLANS], indirect=True)
-@pytest.mark.usefixtures("filled")
-def test_a_page_asks_the_newest_partitions_until_it_is_full() -> None:
-    asked: list[tuple[Callable[..., None], dict[str, Any]]] = [
-        (_page, {"email_key": ANN}),
-        (_page, {"email_key": ANN, "created_from": datetime.now(UTC) - timedelta(days=1)}),
-        (_page, {"user_id": 1}),
-        (_page, {"reference": "r"}),
-        (_page, {"state": "held"}),
-        (_page, {"state": "credited"}),
-        (_page, {"debited": True}),
-        (_page, {"label_part": "label"}),
-        (_page, {}),
-        (_page_of_batches, {"email_key": ANN}),
-        (_page_of_batches, {"credited": True}),
-    ]
-    for page, filters in asked:
-        # PostgreSQL sorts some 32 rows ahead, perhaps in the one before. A list that no batch leads to begins with the
-        # partitions that are ahead.
-        assert set(_touched(partial(page, **filters))) <= {3, 4, 5}, filters
-
-
-@pytest.mark.parametrize("small_partitions", [_KEPT_PLANS], indirect=True)
-def test_what_belongs_to_a_batch_is_asked_of_its_partition_alone(filled: dict[int, list[int]]) -> None:
-    batch_id, later = filled[2][0], datetime.now(UTC) + timedelta(days=20)
-    of_bob = filled[1][-1] * POSITIONS
-
-    def one() -> None:
-        with transaction() as connection:
-            transaction_pages.get(connection, batch_id * POSITIONS + 1, organization_id=1, sandbox=False)
-
-    def extended() -> None:
-        with transaction() as connection:
-            extend(connection, of_bob, later, organization_id=1, sandbox=False)
-
-    assert _touched(one) == [2]
-    assert _touched(lambda: books.read_batch(1, batch_id)) == [2]
-    assert _touched(partial(_page_of_one, batch_id)) == [2]
-    assert _touched(extended) == [1]
 
 
 @pytest.mark.parametrize("small_partitions", [(ID_RANGE, "")], indirect=True)
@@ -317,12 +248,6 @@ _OF_THE_READ = text("""
 def _list_all_held() -> None:
     for _ in range(2):
         held.list_full()
-
-
-def _page_of_one(batch_id: int) -> None:
-    with transaction() as connection:
-        for filters in (_filters(batch_id=batch_id), _filters(batch_id=batch_id, email_key=ANN)):
-            assert transaction_pages.page(connection, filters, start=None, limit=9).rows != []
 
 
 @pytest.mark.parametrize("small_partitions", [_KEPT_PLANS], indirect=True)

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.postgres.database import transaction
 from app.settings import INT64_MAX
 from app.values.paying import paid_count
+from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -42,5 +42,4 @@ def test_a_balance_pays_as_many_in_the_database_as_in_python(cases: list[_Case])
         asked.append(
             {"place": place, "balance": balance, "recipients": len(amounts), "amount": amount, "totals": totals}
         )
-    with transaction() as connection:
-        assert list(connection.exec_driver_sql(_ASK, (json.dumps(asked),)).scalars()) == expected
+    assert books.values(_ASK, (json.dumps(asked),)) == expected

@@ -71,8 +71,7 @@ def data_of(sent: Future[TestResponse], status: int = 201) -> dict[str, Any]:
 
 def accepted() -> list[int]:
     """Return the ids of all batches, in order."""
-    with transaction() as connection:
-        return list(connection.exec_driver_sql("SELECT id FROM batches ORDER BY id").scalars())
+    return books.values("SELECT id FROM batches ORDER BY id")
 
 
 @contextmanager
@@ -202,15 +201,6 @@ def test_a_batch_that_comes_before_the_last_look_of_a_drain_is_not_asked_for(fro
     assert drain(1, announce=announce) is False
     assert backlog().count(1) == 1
     assert books.read_batch(1, late[0])[0].status == "issued"
-
-
-@pytest.mark.usefixtures("kept_long")
-def test_one_organizations_request_is_none_of_anothers(front: Front, key: str) -> None:
-    other = books.make_organization(100, name="Other")
-    other_key = books.make_live_key(other)
-    for each in (key, other_key, key, other_key):
-        data_of(front.send(each, headers=ASYNC), 202)
-    assert asked(front) == [1, other]
 
 
 @pytest.mark.usefixtures("kept_long")

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 
 import pytest
 from sqlalchemy import Connection, text
@@ -17,9 +16,9 @@ from app.postgres.locks import lock_organization
 from app.statement import counting
 from app.statement.makeup import makeup_of
 from app.statement.read import Line, Statement, statement_of, today_of
-from tests.integration import books, races
+from tests.integration import books
 
-pytestmark = pytest.mark.usefixtures("database", "broker")
+pytestmark = pytest.mark.usefixtures("database", "broker", "balanced")
 
 SEED, OPERATIONS = 49, 240
 ANN, BOB, CID = (f"{name}@example.com" for name in ("ann", "bob", "cid"))
@@ -128,8 +127,7 @@ class History:
             books.reverse_now(self.organization_id, batch_id=batch_id, amount=amount, sandbox=True)
 
     def refill(self) -> None:
-        with transaction() as connection:
-            refill(connection, self.organization_id, self.random.randint(1, 3_000), sandbox=True)
+        books.run(refill, self.organization_id, self.random.randint(1, 3_000), sandbox=True)
 
     def let_hours_pass(self) -> None:
         with transaction() as connection:
@@ -142,15 +140,13 @@ class History:
         books.return_unclaimed()
 
     def reset(self) -> None:
-        with transaction() as connection:
-            reset_sandbox(connection, self.organization_id)
+        books.run(reset_sandbox, self.organization_id)
 
     def count(self) -> None:
         if self.random.random() < 0.5:
             count_days()
         else:  # As a worker that is killed in the middle.
-            with transaction() as connection:
-                counting.count_step(connection, self.organization_id, sandbox=True)
+            books.run(counting.count_step, self.organization_id, sandbox=True)
 
     def go_on(self) -> None:
         kinds = (self.send, self.take_back, self.refill, self.let_hours_pass, self.count, self.reset)
@@ -178,46 +174,6 @@ def test_a_random_history_with_midnights_and_a_clock_that_goes_back_is_as_a_naiv
     found = _same(organization_id, sandbox=True, days=366)
     assert seen == set(found.total._fields), "all kinds of moves are in it"
     assert _same(organization_id, sandbox=False, days=3).total.closing_balance == 1_000
-    assert books.breaches() == []
-
-
-def _let_days_pass(days: int) -> None:
-    """Put everything that moved a balance so many days into the past, before it is counted."""
-    past = f"interval '{24 * days} hours'"
-    books.execute(
-        *books.WITHOUT_GUARDS,
-        f"UPDATE batches SET issued_at = issued_at - {past}, created_at = created_at - {past}",
-        f"UPDATE refills SET created_at = created_at - {past}",
-        f"UPDATE reversals SET done_at = done_at - {past}, created_at = created_at - {past}",
-        books.DIGEST_BATCHES,
-        books.DIGEST_REVERSALS,
-        *books.WITH_GUARDS,
-    )
-
-
-@pytest.mark.parametrize("sandbox", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_days_that_are_over_are_counted_once_and_the_statement_stays_the_same(*, sandbox: bool) -> None:
-    organization_id = books.make_organization(500, sandbox_balance=500)
-    other_id = books.make_organization(500, sandbox_balance=500)
-    first = books.issue_now(organization_id, [ANN, BOB], 50, sandbox=sandbox)
-    books.issue_now(other_id, [ANN], 7, sandbox=sandbox)
-    books.issue_now(organization_id, [ANN], 1, sandbox=not sandbox)
-    _let_days_pass(2)
-    books.issue_now(organization_id, [ANN, BOB], [300, 200], sandbox=sandbox)
-    books.reverse_now(organization_id, batch_id=first, amount=20, sandbox=sandbox)
-    _let_days_pass(3)
-    books.issue_now(organization_id, [BOB], 3, sandbox=sandbox)
-    before = _same(organization_id, sandbox=sandbox, days=7)
-    debited, unpaid = ([getattr(line, name) for line in before.days.values()] for name in ("debited", "unpaid"))
-    assert (debited, unpaid) == ([0, 100, 0, 300, 0, 0, 3], [0, 0, 0, 1, 0, 0, 0])
-    count_days()
-    counted = _counted(organization_id)
-    assert len(counted) == 3, "two days of this mode, and one of the other; today is not over"
-    assert _same(organization_id, sandbox=sandbox, days=7) == before
-    with transaction() as connection:
-        assert counting.due(connection, at_most=9) == []
-    assert _same(other_id, sandbox=sandbox, days=7).total.debited == 7
-    assert books.breaches() == []
 
 
 def _count_by_a_clock_that_is_ahead(organization_id: int) -> None:
@@ -246,8 +202,7 @@ def test_whatever_is_stamped_after_a_clock_went_back_has_its_day_counted_again(w
     elif what == "returned":
         books.return_unclaimed()
     else:
-        with transaction() as connection:
-            refill(connection, organization_id, 7, sandbox=sandbox)
+        books.run(refill, organization_id, 7, sandbox=sandbox)
     assert books.breaches() == []
     found = _same(organization_id, sandbox=sandbox, days=9)
     assert (found.total.unpaid, found.total.reversed, found.total.returned, found.total.refilled) == (
@@ -258,31 +213,6 @@ def test_whatever_is_stamped_after_a_clock_went_back_has_its_day_counted_again(w
     )
     count_days()
     assert _same(organization_id, sandbox=sandbox, days=9) == found
-    assert books.breaches() == []
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("many_connections")
-def test_a_statement_is_exact_while_callers_send_and_days_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "STEP", 2)
-    monkeypatch.setattr(counting, "YOUNG_S", 0)
-    organization_id = books.make_organization(10**6, sandbox_balance=10**6)
-
-    def send(number: int) -> None:
-        for _ in range(12):
-            books.issue_now(organization_id, [ANN, BOB], 3, sandbox=number % 2 == 0)
-
-    def count_and_look() -> None:
-        for _ in range(15):
-            count_days()
-            _same(organization_id, sandbox=False, days=2)
-
-    races.at_once(count_and_look, *(partial(send, number) for number in range(4)))
-    books.drain_all(organization_id)
-    for sandbox in (False, True):
-        assert _same(organization_id, sandbox=sandbox, days=2).total.debited == 144
-    count_days()
-    assert books.breaches() == []
 
 
 def test_the_month_is_made_of_its_labels_and_senders_and_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,18 +89,12 @@ def test_a_worker_that_drains_serves_all_who_ask_after_its_round_and_then_the_re
     assert submitted == []
 
 
-def _move_issue(ago: str, which: str) -> None:
-    """Let batches have been issued so long ago."""
-    moved = f"UPDATE batches SET issued_at = now() - interval '{ago}' WHERE {which}"
-    books.execute(*books.WITHOUT_GUARDS, moved, *books.WITH_GUARDS)
-
-
 def test_a_key_that_is_30_days_old_is_kept_by_what_beat_has_run_and_one_of_32_days_is_not(tasks: ModuleType) -> None:
     organization_id = books.make_organization(100)
     for days in (30, 32):
         batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"{days} days")
         books.drain_all(organization_id)
-        _move_issue(f"{days} days", f"id = {batch_id}")
+        books.rewrite(f"UPDATE batches SET issued_at = now() - interval '{days} days' WHERE id = {batch_id}")
     tasks.forget_idempotency_keys()
     with transaction() as connection:
         statement = text("SELECT idempotency_key FROM batches WHERE idempotency_key IS NOT NULL")

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from app.ledger import fold
@@ -75,8 +75,7 @@ def test_what_is_queued_held_by_a_crossing_or_unfolded_is_seen_to_though_nobody_
 
 
 def _unfolded() -> int:
-    with transaction() as connection:
-        return int(connection.execute(text("SELECT count(*) FROM unfolded_batches")).scalar_one())
+    return int(books.value("SELECT count(*) FROM unfolded_batches"))
 
 
 @pytest.mark.usefixtures("beside")
@@ -163,10 +162,8 @@ def test_upkeep_numbers_events_and_drops_old_ones(upkeep: ModuleType, events: li
     books.issue_now(organization_id, [ANN], 1)
     upkeep.number_all()
     assert len(rendered(organization_id)) == 3
-    books.execute(
-        *books.WITHOUT_GUARDS,
+    books.rewrite(
         "UPDATE events SET created_at = now() - interval '91 days' WHERE organization_id > 0",
-        *books.WITH_GUARDS,
     )
     upkeep.drop_old_events()
     assert rendered(organization_id) == []

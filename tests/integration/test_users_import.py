@@ -1,8 +1,7 @@
 """The import of users from a CSV file, on a real PostgreSQL: what is registered, claimed, named and carried on."""
 
 import csv
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -15,7 +14,7 @@ from app.cli.users_import import import_users
 from app.errors import Refused
 from app.ledger import claim, registering
 from app.postgres.database import transaction
-from tests.integration import books, races
+from tests.integration import books
 from tests.unit.workbooks import xlsx
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -146,18 +145,6 @@ def test_an_import_goes_on_at_its_last_step(path: Path, monkeypatch: pytest.Monk
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("many_connections")
-def test_imports_of_the_same_addresses_at_once_never_lock_each_other_for_good(path: Path, tmp_path: Path) -> None:
-    before = books.deadlocks()
-    emails = _some(9)
-    orders: Iterator[list[str]] = iter((emails, emails[::-1], emails[4:] + emails[:4]))
-    paths = [_write(tmp_path / f"{number}.csv", order) for number, order in enumerate(orders)]
-    imported = races.at_once(*(partial(import_users, each) for each in paths))
-    assert sum(each.registered for each in imported) == 9
-    assert sum(each.already_registered for each in imported) == 18
-    assert books.deadlocks() == before
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -172,16 +159,6 @@ def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(path: Path, conte
     path.write_bytes(content)
     with pytest.raises(Refused, match=words):
         import_users(path)
-
-
-def test_what_stands_before_a_quote_that_is_never_closed_is_imported(path: Path) -> None:
-    path.write_bytes(b'email,first_name,last_name\nann@example.com,Ann,Lee\nnonsense,No,No\n"bob@example.com,Bob\ncy')
-    imported = import_users(path)
-    assert imported.registered == 1
-    assert [bad.line for bad in imported.bad_rows] == [3, 4]
-    assert imported.bad_rows[1].reason == (
-        "The row and all that follow cannot be read: a quote is opened and never closed."
-    )
 
 
 def test_a_disk_that_is_full_of_bad_rows_stops_no_import(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from app.webhooks import actions as webhook_actions
 from app.webhooks import attempts, cursors, delivery, posting
 from app.webhooks.lag import lag_by_status, lags
 from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.webhook import Webhook, WebhookNotStuck, webhooks
+from app.webhooks.webhook import Webhook, webhooks
 from tests.deadline import until
 from tests.integration import books, hooks, races
 from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
@@ -49,14 +49,16 @@ def organization_id() -> int:
     return made
 
 
-def _values(statement: str) -> list[Any]:
-    with transaction() as connection:
-        return list(connection.execute(text(statement)).scalars())
+@pytest.fixture
+def webhook(organization_id: int, receiver: Receiver) -> Webhook:
+    """Make a webhook whose log has one event for it."""
+    made = hooks.make(organization_id, receiver.url)
+    hooks.write(organization_id, "key.created")
+    return made
 
 
 def _read(webhook: Webhook) -> Webhook:
-    with transaction() as connection:
-        return webhooks.get(connection, webhook.id, Scope(webhook.organization_id, webhook.sandbox))
+    return books.run(webhooks.get, webhook.id, Scope(webhook.organization_id, webhook.sandbox))
 
 
 def _do(action: Callable[..., Any], webhook: Webhook, *more: Any) -> Any:
@@ -110,8 +112,7 @@ def test_a_hanging_receiver_is_given_up_and_holds_no_connection(
     under_way = threading.Thread(target=_deliver, args=(webhook,))
     under_way.start()
     until(lambda: receiver.calls, "the receiver is asked")
-    with transaction() as connection:
-        others = connection.execute(_OTHER_TRANSACTIONS).scalar_one()
+    others = books.value(_OTHER_TRANSACTIONS)
     under_way.join()
     assert others == 0
     assert _read(webhook).failures == 1
@@ -126,10 +127,8 @@ _OTHER_TRANSACTIONS = text("""
 
 @pytest.mark.parametrize("asked", ["Thu, 99 Foo 99999", "9" * 400])
 def test_an_impossible_retry_after_changes_neither_a_failed_attempt_nor_a_success(
-    organization_id: int, receiver: Receiver, asked: str
+    webhook: Webhook, receiver: Receiver, asked: str
 ) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
     receiver.answer = status(503, Retry_After=asked)
     _deliver(webhook)
     failing = _read(webhook)
@@ -159,10 +158,8 @@ _UNRENDERABLE = {
 
 @pytest.mark.parametrize("data", _UNRENDERABLE.values(), ids=_UNRENDERABLE)
 def test_an_event_that_cannot_be_rendered_is_a_failed_attempt_and_can_be_skipped(
-    organization_id: int, receiver: Receiver, data: str
+    webhook: Webhook, organization_id: int, receiver: Receiver, data: str
 ) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
     books.execute(
         f"INSERT INTO unnumbered_events (organization_id, sandbox, type, data) VALUES ({organization_id}, false,"
         f" 'key.created', '{data}')"
@@ -200,15 +197,12 @@ def _spoil_authorities(webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> Non
     [(_spoil_secret, "internal_error"), (_spoil_url, "address_refused"), (_spoil_authorities, "internal_error")],
 )
 def test_whatever_goes_wrong_in_an_attempt_is_a_failed_attempt(
-    organization_id: int,
-    receiver: Receiver,
+    webhook: Webhook,
     monkeypatch: pytest.MonkeyPatch,
     events: list[MutableMapping[str, Any]],
     spoil: Callable[[Webhook, pytest.MonkeyPatch], None],
     error: str,
 ) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
     spoil(webhook, monkeypatch)
     _deliver(webhook)
     assert (_read(webhook).status, _read(webhook).failures) == ("failing", 1)
@@ -218,16 +212,14 @@ def test_whatever_goes_wrong_in_an_attempt_is_a_failed_attempt(
     assert _read(webhook).position == webhook.position + 1
 
 
-def test_410_disables_and_an_event_says_so(organization_id: int, receiver: Receiver) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
+def test_410_disables_and_an_event_says_so(webhook: Webhook, organization_id: int, receiver: Receiver) -> None:
     receiver.answer = status(410)
     _deliver(webhook)
     gone = _read(webhook)
     assert (gone.status, gone.disabled_reason, gone.position) == ("disabled", "gone", webhook.position)
     assert gone.retry_at is None
     hooks.number(organization_id)
-    told = _values("SELECT data -> 'webhook' ->> 'disabled_reason' FROM events WHERE type = 'webhook.disabled'")
+    told = books.values("SELECT data -> 'webhook' ->> 'disabled_reason' FROM events WHERE type = 'webhook.disabled'")
     assert told == ["gone"]
 
 
@@ -308,12 +300,9 @@ def test_some_that_deliver_at_once_send_each_event_once(organization_id: int, re
 
 
 def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for_none(
-    organization_id: int, receiver: Receiver
+    webhook: Webhook, organization_id: int, receiver: Receiver
 ) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
-    with transaction() as connection:
-        assert cursors.own(connection, webhook.id) is not None
+    assert books.run(cursors.own, webhook.id) is not None
     _deliver(webhook)
     assert receiver.calls == []
     _set(webhook, owned_until="clock_timestamp()")
@@ -367,8 +356,7 @@ def test_replay_goes_back_no_further_than_what_is_kept(organization_id: int, rec
     webhook = hooks.make(organization_id, receiver.url)
     hooks.write(organization_id, *["key.created"] * 4)
     _deliver(webhook)
-    books.execute(
-        *books.WITHOUT_GUARDS,
+    books.rewrite(
         f"DELETE FROM events WHERE sequence <= {webhook.position + 2}",
         f"UPDATE event_logs SET dropped_to = {webhook.position + 2}, dropped_until = now() WHERE NOT sandbox",
     )
@@ -378,19 +366,6 @@ def test_replay_goes_back_no_further_than_what_is_kept(organization_id: int, rec
     _do(webhook_actions.replay, webhook, webhook.position + 3)
     _deliver(webhook)
     assert _after(webhook, receiver) == [1, 2, 3, 4, 3, 4]
-
-
-def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, receiver: Receiver) -> None:
-    webhook = hooks.make(organization_id, receiver.url, "key.revoked")
-    hooks.write(organization_id, "key.created", "key.revoked", "key.created", "key.revoked")
-    receiver.answer = status(500)
-    _deliver(webhook)
-    _do(webhook_actions.skip, webhook)
-    receiver.answer = status(200)
-    _deliver(webhook)
-    assert _after(webhook, receiver) == [2, 4]
-    with pytest.raises(WebhookNotStuck):
-        _do(webhook_actions.skip, webhook)
 
 
 def test_a_day_after_a_rotation_the_old_secret_signs_no_more(
@@ -412,13 +387,11 @@ def test_a_day_after_a_rotation_the_old_secret_signs_no_more(
 
 
 def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
-    organization_id: int,
+    webhook: Webhook,
     receiver: Receiver,
     monkeypatch: pytest.MonkeyPatch,
     events: list[MutableMapping[str, Any]],
 ) -> None:
-    webhook = hooks.make(organization_id, receiver.url)
-    hooks.write(organization_id, "key.created")
     right = settings().secrets_key[0]
     monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
     settings.cache_clear()
@@ -427,8 +400,7 @@ def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
     assert "webhook_secret_unreadable" in [event["event"] for event in events]
     monkeypatch.setenv("POINTS_SECRETS_KEY", f"{settings().secrets_key[0]},{right}")
     settings.cache_clear()
-    with transaction() as connection:
-        assert webhook_actions.reencrypt_all(connection) == 1
+    assert books.run(webhook_actions.reencrypt_all) == 1
     monkeypatch.setenv("POINTS_SECRETS_KEY", settings().secrets_key[0])
     settings.cache_clear()
     _retry(webhook)
@@ -443,7 +415,7 @@ def test_no_secret_stands_in_the_database_or_in_a_log_line(
     hooks.write(organization_id, "key.created")
     receiver.answer = status(500)
     _deliver(webhook)
-    [stored] = _values("SELECT secret FROM webhooks")
+    [stored] = books.values("SELECT secret FROM webhooks")
     bare = secret.removeprefix("whsec_")
     assert bare not in stored
     [failed] = [event for event in events if event["event"] == "webhook_failed"]
@@ -461,7 +433,7 @@ def test_attempts_past_their_time_are_dropped_in_steps(organization_id: int, rec
         with transaction() as connection:
             steps.append(attempts.drop_old_deliveries(connection, at_most=2))
     assert steps == [2, 1, 0]
-    assert _values("SELECT count(*) FROM webhook_deliveries") == [2]
+    assert books.values("SELECT count(*) FROM webhook_deliveries") == [2]
 
 
 def test_the_lag_is_counted_in_events_and_seconds(organization_id: int, receiver: Receiver) -> None:
@@ -471,12 +443,10 @@ def test_the_lag_is_counted_in_events_and_seconds(organization_id: int, receiver
     _deliver(idle)
     receiver.answer = status(500)
     _deliver(webhook)
-    books.execute(
-        *books.WITHOUT_GUARDS,
+    books.rewrite(
         f"UPDATE events SET created_at = now() - interval '90 s' WHERE sequence = {webhook.position + 1}",
     )
-    with transaction() as connection:
-        found = lags(connection)
+    found = books.run(lags)
     assert [(lag.webhook.id, lag.events) for lag in found] == [(webhook.id, 3), (idle.id, 0)]
     assert 90 <= found[0].seconds < 120
     assert found[1].seconds == 0

@@ -7,6 +7,7 @@ import pytest
 
 from app import api_keys
 from app.batches import key_limits, schedule
+from app.erasing.erase import erase_user
 from app.ledger.registering import change_user
 from app.ledger.returns import extend
 from app.members import links, members
@@ -20,11 +21,12 @@ from tests.integration import books
 from tests.integration.logs_of_events import number_all
 
 # Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued, 4 scheduled, 5
-# cancelled. Of batch 6 one is returned and one extended.
+# cancelled. Of batch 6 one is returned and one extended; batch 7 is claimed; reversal 8 takes of it, and 9 waits.
 _CREDITED, _HELD, _NOT_DEBITED, _SANDBOX = (
     f"WHERE (batch_id, position) = ({batch_id}, {position})" for batch_id, position in ((1, 0), (1, 1), (1, 2), (2, 0))
 )
 _RETURNED, _EXTENDED = (f"WHERE (batch_id, position) = (6, {position})" for position in (0, 1))
+_CLAIMED = "WHERE (batch_id, position) = (7, 0)"
 REFUSED = [
     *(("transactions_written_once", f"UPDATE transactions SET {change} {_HELD}") for change in (
         "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
@@ -45,15 +47,22 @@ REFUSED = [
     )),
     ("transactions_returned_once", f"UPDATE transactions SET returned_at = now() {_CREDITED}"),
     ("transactions_returned_once", f"UPDATE transactions SET returned_at = now() {_NOT_DEBITED}"),
+    *(("transactions_points_left_only_fall", f"UPDATE transactions SET points_left = {left} {_CLAIMED}") for left in (
+        "NULL", "14", "15",
+    )),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_RETURNED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET credited = false, user_id = NULL {_CREDITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 2 {_CREDITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1 {_NOT_DEBITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_SANDBOX}"),
+    ("transactions_claimed_once", f"UPDATE transactions SET claimed_at = now() {_CREDITED}"),
+    *(("transactions_claimed_once", f"UPDATE transactions SET claimed_at = {moment} {_CLAIMED}") for moment in (
+        "NULL", "'epoch'",
+    )),
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "amount = 1", "sandbox = true", "organization_id = 2", "label = 'x'", "atomic = true", "recipient_count = 2",
         "hold_days = 1", "rehearsed_unpaid = false", "labels = '{x}'", "item_references = '{x}'",
-        "emails = '{erased-1}', label = 'x'",
+        "emails = '{erased-1}', label = 'x'", "metadata = '{}'", "api_key_id = 9",
     )),
     *(("batches_addresses_only_erased", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "emails = '{x@example.com}'", "email_keys = '{x@example.com}'", "emails = '{erased-1}', email_keys = '{x@y.z}'",
@@ -66,6 +75,9 @@ REFUSED = [
     )),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 5") for change in (
         "status = 'queued'", "status = 'scheduled'", "cancelled_at = NULL",
+    )),
+    *(("batches_answer_to_one_key", f"UPDATE batches SET idempotency_{change} WHERE id = 3") for change in (
+        "key = 'x'", "hash = sha256('x')",
     )),
     ("batches_queued_before_issued", "UPDATE batches SET status = 'issued' WHERE id = 4"),
     ("batches_queued_before_issued", "UPDATE batches SET status = 'refused' WHERE id = 4"),
@@ -93,8 +105,18 @@ REFUSED = [
     ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET dropped_to = 0, dropped_until = NULL"),
     *(("api_keys_made_once", f"UPDATE api_keys SET {change}") for change in (
-        "scopes = '{read}'", "expires_at = now()", "batch_limit = 1", "daily_limit = 1",
+        "scopes = '{read}'", "expires_at = now()", "batch_limit = 1", "daily_limit = 1", "organization_id = 2",
+        "sandbox = NOT sandbox", "hash = sha256(id::text::bytea)",
     )),
+    ("api_keys_made_once", "DELETE FROM api_keys"),
+    ("api_keys_revoked_once", "UPDATE api_keys SET revoked_at = NULL WHERE revoked_at IS NOT NULL"),
+    *(("reversals_accepted_once", f"UPDATE reversals SET {change} WHERE id = 8") for change in (
+        "reason = 'another'", "api_key_id = 9",
+    )),
+    ("reversals_accepted_once", "DELETE FROM reversals WHERE id = 9"),
+    ("reversals_final_once", "UPDATE reversals SET done_at = 'epoch' WHERE id = 8"),
+    ("reversals_answer_to_one_key", "UPDATE reversals SET idempotency_hash = sha256('x') WHERE id = 9"),
+    ("reversal_entries_written_once", "UPDATE reversal_entries SET code = 'more_than_left' WHERE code IS NOT NULL"),
     ("key_days_of_a_key", "UPDATE key_days SET day = day + 1"),
     ("key_days_of_a_key", "UPDATE key_days SET daily_limit = 7"),
     ("key_days_of_a_key", "DELETE FROM key_days"),
@@ -103,6 +125,9 @@ REFUSED = [
     ("platform_keys_revoked_once", "UPDATE platform_keys SET revoked_at = NULL"),
     ("events_written_once", "UPDATE events SET data = '{}' WHERE data IS NOT NULL"),
     ("users_registered_once", "UPDATE users SET sandbox_of = 1 WHERE id = 2"),
+    ("users_registered_once", "DELETE FROM users WHERE id = 2"),
+    ("users_known_since_a_moment", "UPDATE users SET email = 'Eve@example.com' WHERE id = 1"),
+    ("users_erased_for_good", "UPDATE users SET first_name = 'Eve' WHERE email_key IS NULL"),
     ("users_known_since_a_moment", "UPDATE users SET email_key = 'x@example.com' WHERE id = 2"),
     ("user_balances_of_a_user", "UPDATE user_balances SET user_id = 2"),
     ("user_balances_of_a_user", "UPDATE user_balances SET organization_id = 2"),
@@ -125,7 +150,7 @@ def _write_one_of_each() -> None:
         "DELETE FROM events WHERE sequence = 1 AND NOT sandbox AND organization_id = 1",
         "UPDATE event_logs SET dropped_to = 1, dropped_until = now() WHERE NOT sandbox AND organization_id = 1",
     )
-    books.queue_batch(organization_id, ["a@example.com"], 10)
+    books.queue_batch(organization_id, ["a@example.com"], 10, idempotency_key="once")
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     for _ in range(2):
         cancelled = books.queue_batch(organization_id, ["a@example.com"], 10, send_at=tomorrow)
@@ -138,10 +163,15 @@ def _write_one_of_each() -> None:
         schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
         _, limited = api_keys.create(connection, organization_id, sandbox=False, bounds=Bounds(daily_limit=9))
         key_limits.lock(connection, [hash_key(limited)])
+        api_keys.revoke(connection, api_keys.create(connection, organization_id, sandbox=False)[0])
     held = books.make_organization(25)
     assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6
-    with transaction() as connection:
-        extend(connection, 6 * POSITIONS + 1, tomorrow + timedelta(days=9), organization_id=held, sandbox=False)
+    books.run(extend, 6 * POSITIONS + 1, tomorrow + timedelta(days=9), organization_id=held, sandbox=False)
+    assert books.issue_now(held, ["d@example.com", "e@example.com"], 15) == 7  # Of whom the second is not paid.
+    *_, erased = books.make_users("d@example.com", "e@example.com")
+    erase_user(erased)
+    assert books.reverse_now(held, batch_id=7, amount=1) == 8
+    assert books.queue_reversal(held, batch_id=7, idempotency_key="once") == 9
     books.let_days_pass(2)
     books.return_unclaimed()
     assert books.breaches() == []
@@ -153,6 +183,13 @@ def test_what_has_moved_points_cannot_be_rewritten(
 ) -> None:
     given(_write_one_of_each)
     assert books.refused_by(statement) == guard
+
+
+@pytest.mark.usefixtures("reached")
+def test_every_guard_of_the_database_is_tried_here() -> None:
+    with transaction() as connection:
+        names = connection.exec_driver_sql("SELECT DISTINCT tgname FROM pg_trigger WHERE NOT tgisinternal").scalars()
+        assert sorted(names) == sorted({name for name, _ in REFUSED})
 
 
 @pytest.mark.usefixtures("database")

@@ -11,6 +11,7 @@ from werkzeug.test import TestResponse
 from app.members import links, sessions
 from app.postgres.database import transaction
 from app.values.passwords import hash_password
+from tests.integration import books
 
 PASSWORD = "correct horse battery"
 _HASH = hash_password(PASSWORD)
@@ -66,8 +67,7 @@ def visitor(app: Flask, organization_id: int, role: str, email: str | None = Non
     email = email or f"{role}-{organization_id}@example.com"
     member_id = make_member(organization_id, email, role)
     client = app.test_client()
-    with transaction() as connection:
-        token = sessions.begin(connection, member_id, _HASH)
+    token = books.run(sessions.begin, member_id, _HASH)
     with client.session_transaction(path="/console/live") as cookie:
         cookie.update(token=token, is_members=True)
     return Visitor(member_id=member_id, organization_id=organization_id, email=email, client=client)
