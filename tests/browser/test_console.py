@@ -3,12 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from app import api_keys, organizations
 from app.members import links
 from app.values.key_bounds import Bounds, parse_end
-from app.web.application import create_app
 from tests.browser.conftest import Look, choose_password, sign_in
 from tests.browser.page_checks import require_readable, width_beyond_the_window
 from tests.service.inside import Service
@@ -125,24 +124,6 @@ def test_an_admin_adds_a_member_without_javascript(browser: Browser, service: Se
     page.goto(f"{service.url}/console/live/keys")
     expect(page.get_by_role("heading", level=1)).to_have_text("Not for your role")
     context.close()
-
-
-def test_a_page_that_finds_the_database_away_goes_on_by_itself(look: Look, email: str) -> None:
-    page = look.at("/console")
-    _sign_in(page, email)
-    away = create_app().test_client().get("/console/live")  # In this process PostgreSQL is nowhere.
-    assert away.status_code == 503
-    failures = [away.text] * 2
-
-    def answer(route: Route) -> None:
-        if failures:
-            route.fulfill(status=503, body=failures.pop(), content_type="text/html")
-        else:
-            route.continue_()
-
-    page.route("**/console/live/batches", answer)
-    page.goto(f"{look.service.url}/console/live/batches")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Batches")
 
 
 def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Look, email: str) -> None:

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from tests.ports import free_port
 from tests.service.inside import Organization, Service
 
 _ROOT = Path(__file__).parents[2]
-_PAGES = ("README.md", "docs/calling.md", "docs/adopting.md", "client/README.md")
 # What runs a block that it reads from its standard input, and what must be there for that.
 _PROGRAMS = {
     "python": ([sys.executable, "-"], None),
@@ -95,16 +93,6 @@ def test_a_webhook_on_a_laptop_gets_its_ping(service: Service, caller: Organizat
             assert "ping\n" in iter(program.stdout.readline, "")
         finally:
             program.terminate()
-
-
-_KEYS = re.compile(r"""(?:[Ii]dempotency[-_][Kk]ey(?:=|: )|issue\(\$?body, )['"]?([a-z]+-[a-z0-9-]+)""")
-
-
-def test_a_key_that_the_pages_show_stands_with_one_body() -> None:
-    blocks = [code for page in _PAGES for _, code in _BLOCK.findall(_section(page, None))]
-    shown = Counter(key for code in blocks for key in set(_KEYS.findall(code)))
-    assert len(shown) >= 8
-    assert [key for key, times in shown.items() if times > 1] == []
 
 
 def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Service, caller: Organization) -> None:

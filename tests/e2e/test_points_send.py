@@ -19,7 +19,6 @@ from tests.service.inside import Organization, Service
 from tests.service.template import POINTS
 
 _AMOUNT = 10
-_ENDS = (signal.SIGKILL, signal.SIGTERM)
 
 
 @pytest.fixture
@@ -126,7 +125,11 @@ def test_an_interrupted_run_ends_once_it_is_known_what_became_of_the_batches_und
 
 @pytest.mark.parametrize(
     ("number", "is_changed"),
-    [(signal.SIGKILL, False), *(pytest.param(one, True, marks=pytest.mark.long) for one in _ENDS)],
+    [
+        (signal.SIGKILL, False),
+        (signal.SIGKILL, True),
+        *(pytest.param(signal.SIGTERM, is_changed, marks=pytest.mark.long) for is_changed in (False, True)),
+    ],
 )
 def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_the_list_was_changed(
     service: Service, path: Path, caller: Organization, number: signal.Signals, is_changed: bool

@@ -74,12 +74,6 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u00a0"])
-def test_a_blank_is_said_to_be_blank(text: str) -> None:
-    with pytest.raises(InvalidAddress, match=r"^must be an e-mail address, but is blank\.$"):
-        parse(text)
-
-
 def test_an_address_may_have_254_characters_and_no_more() -> None:
     assert len(_LONGEST) == LENGTH_MAX == 254
     assert parse(_LONGEST).key == _LONGEST

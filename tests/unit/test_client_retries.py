@@ -81,6 +81,19 @@ def test_the_code_without_async_is_made_from_the_code_with_it(tmp_path: Path) ->
     assert here == there, "run `make format`"
 
 
+def test_the_service_is_asked_again_later_each_time_or_when_it_says(
+    clock: Clock, fake: FakePoints, points: Points
+) -> None:
+    at = {"Retry-After": "Sat, 31 Jan 2026 09:30:30 GMT", "Date": "Sat, 31 Jan 2026 09:30:00 GMT"}
+    fake.faults.extend([refused(503), httpx.ConnectError("refused"), httpx.ReadTimeout("late")])
+    fake.faults.extend([httpx.Response(503, headers={"Retry-After": "7"}), httpx.Response(429, headers=at)])
+    assert points.send(**BODY).status == "issued"
+    first, second, third, *asked = clock.slept_s
+    assert 0.25 <= first <= 0.5 <= second <= 1.0 <= third <= 2.0
+    assert 7 <= asked[0] <= 7.7
+    assert 30 <= asked[1] <= 33
+
+
 LOST, BUSY = httpx.ReadTimeout("lost"), httpx.Response(429, text=HTML)
 
 
