@@ -64,7 +64,10 @@ def _ports(service: Service) -> list[str]:
     return ["--port", str(service.port), "--flower-port", str(service.flower_port)]
 
 
-def test_a_start_that_waits_for_another_migration_ends_when_asked(tmp_path: Path, servers: Servers) -> None:
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_a_start_that_waits_for_another_migration_ends_when_asked(
+    tmp_path: Path, servers: Servers, interrupt: signal.Signals
+) -> None:
     empty = f"{servers.database_url}?options=-c%20search_path%3Dempty"
     own_service = Service(tmp_path / "data", DATABASE_URL=empty, REDIS_URL=servers.redis_url)
     with psycopg.connect(servers.database_url, autocommit=True) as other:
@@ -74,7 +77,7 @@ def test_a_start_that_waits_for_another_migration_ends_when_asked(tmp_path: Path
         up = own_service.up
         with subprocess.Popen(up, env=own_service.environment, stdout=subprocess.PIPE, text=True) as starting:
             until(lambda: other.execute(asking).rowcount == 1, "it waits for its turn")
-            starting.send_signal(signal.SIGINT)
+            starting.send_signal(interrupt)
             said, _ = starting.communicate(timeout=STARTED_IN_S)
     assert (starting.returncode, said.splitlines()[-1]) == (0, "Everything is stopped.")
 

@@ -111,6 +111,24 @@ def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: Payi
     assert "1 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", "=1+1").told
 
 
+def test_a_result_that_is_a_link_to_nowhere_is_not_taken_for_none(front: PayingFront, people: Path) -> None:
+    front.run(people, "--amount", "10")
+    result_of(people).rename(people.with_name("elsewhere.csv"))
+    result_of(people).symlink_to(people.with_name("away.csv"))
+    _write(people, [*_EMAILS, _NEW])
+    assert "is a link to a file that is not there" in front.run(people, "--amount", "10").told
+    assert front.paid == list(_EMAILS)
+
+
+def test_a_list_is_the_same_through_a_link(front: PayingFront, people: Path, tmp_path: Path) -> None:
+    front.run(people, "--amount", "10")
+    _write(people, [*_EMAILS, _NEW])
+    (tmp_path / "other").mkdir()
+    (link := tmp_path / "other" / "list.csv").symlink_to(people)
+    assert "3 of its recipients were paid then" in front.run(link, "--amount", "10").told
+    assert front.paid == list(_EMAILS)
+
+
 @pytest.mark.parametrize("spelling", ["people.csv", "./people.csv", "folder/../people.csv", "link.csv"])
 def test_the_result_never_replaces_the_list_however_it_is_called(
     front: PayingFront, people: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
