@@ -154,9 +154,9 @@ class Noun(Generic[R]):
         self.columns = ", ".join(row._fields)  # type: ignore[attr-defined]
         self.payload: Callable[[R], dict[str, Any]] = _compiled(self._fields)
         self.model = _model(row, self._fields, parts or {})
-        written = [said for said in self._fields if said.shown.written is not None]
-        self.new = Table(f"New{row.__name__}", about_new, *(said.shown.written for said in written))  # type: ignore[misc]
-        null = {said.shown.written.name: said.shown.null for said in written if said.shown.null}  # type: ignore[union-attr]
+        written = [(said.shown.written, said.shown.null) for said in self._fields]
+        self.new = Table(f"New{row.__name__}", about_new, *(field for field, _ in written if field is not None))
+        null = {field.name: meaning for field, meaning in written if field is not None and meaning}
         self.changed = Changes(f"Changed{row.__name__}", about_changed, self.new, null)
         self.actions: dict[str, Action] = {}
 
@@ -274,7 +274,7 @@ def _said(name: str, hint: Any) -> _Said | None:
     if described is None:
         return None
     of_kind = tuple(note for note in own if note is not described)  # As `Id`: how large it may be.
-    return _Said(name, Annotated[(kind, *of_kind)] if of_kind else kind, described, shown)  # type: ignore[arg-type]
+    return _Said(name, Annotated[(kind, *of_kind)] if of_kind else kind, described, shown)
 
 
 def _model(row: type[Any], fields: Sequence[_Said], parts: Mapping[str, tuple[str, str]]) -> type[BaseModel]:

@@ -30,7 +30,7 @@ from app.webhooks.webhook import (
 
 # The values without failures: the webhook is tried at once.
 _AFRESH: Mapping[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None}
-_LAST_SEQUENCE = SQL(
+LAST_SEQUENCE = SQL(
     "coalesce((SELECT last_sequence FROM event_logs"
     " WHERE organization_id = :organization_id AND sandbox = :sandbox), 0)"
 )
@@ -58,7 +58,7 @@ def make(connection: Connection, scope: Scope, values: Mapping[str, Any]) -> tup
     if webhooks.count(connection, scope) >= WEBHOOKS_MAX:
         raise WebhookLimit(WEBHOOKS_MAX)
     secret = new_secret()
-    return webhooks.add(connection, scope, **values, secret=encrypted(secret), position=_LAST_SEQUENCE), secret
+    return webhooks.add(connection, scope, **values, secret=encrypted(secret), position=LAST_SEQUENCE), secret
 
 
 def change(connection: Connection, webhook: Webhook, values: Mapping[str, Any]) -> Webhook:

@@ -4,7 +4,7 @@ import dataclasses
 import re
 import ssl
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -126,7 +126,10 @@ def raised(call: Callable[[], object]) -> PointsError:
 
 def verify_tells_whether_the_balance_pays_everybody(front: Front) -> Iterator[object]:
     yield front.points.verify(recipients=[front.new("a"), front.new("b")], amount=500)
-    items = [Item(email=front.new("a"), amount=900), {"email": front.new("b"), "amount": 101}]
+    items: list[Item | Mapping[str, Any]] = [
+        Item(email=front.new("a"), amount=900),
+        {"email": front.new("b"), "amount": 101},
+    ]
     lacks = front.points.verify(items=items)
     yield lacks
     assert (lacks.code, lacks.required, lacks.available) == ("insufficient_balance", 1_001, 1_000)
@@ -136,7 +139,11 @@ def verify_tells_whether_the_balance_pays_everybody(front: Front) -> Iterator[ob
 
 def a_send_pays_in_order_until_the_balance_ends(front: Front) -> Iterator[object]:
     held = Item(email=front.new("held"), reference="r-2")
-    items = [Item(email=front.user, label="x"), held, Item(email=front.new("much"), amount=900)]
+    items: list[Item | Mapping[str, Any]] = [
+        Item(email=front.user, label="x"),
+        held,
+        Item(email=front.new("much"), amount=900),
+    ]
     sent = front.points.send(items=[*items, Item(email=front.new("last"), amount=1)], amount=100, label="all")
     assert [one.state for one in sent.transactions] == ["credited", "held", "unpaid", "unpaid"]
     assert (sent.amount, sent.current_balance) == (200, 800)

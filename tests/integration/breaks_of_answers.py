@@ -11,7 +11,8 @@ from app.batches.accept import Acceptance, Send, SendingMember, accept
 from app.batches.request import IssueRequest
 from app.members import members
 from app.postgres.database import transaction
-from app.webhooks import webhooks
+from app.scope import Scope
+from app.webhooks.webhook import webhooks
 from tests.integration import books
 from tests.integration.breaks import (
     ANN,
@@ -53,15 +54,8 @@ def write_what_was_answered() -> None:
         request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=40, atomic=False, label=None)
         [sent] = accept(connection, [Send(SendingMember(member.id, False), request, None)])  # Batch 18 makes
         assert isinstance(sent, Acceptance)
-        webhooks.create(
-            connection,
-            organization_id=organization_id,
-            sandbox=False,
-            secret="s",
-            url="https://192.0.2.7/",
-            types=["*"],
-            description=None,
-        )
+        hook = {"url": "https://192.0.2.7/", "types": ["*"], "secret": "s", "position": 0}
+        webhooks.add(connection, Scope(organization_id, sandbox=False), **hook)
         scheduled = IssueRequest(emails=[BOB], email_keys=[BOB], amount=1, atomic=False, label=None, send_at=tomorrow)
         accept(connection, [Send(SendingMember(member.id, False), scheduled, None)])  # Batch 19 stays scheduled.
     books.drain_all(organization_id)  # the balance low.

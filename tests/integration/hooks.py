@@ -1,16 +1,18 @@
 """Webhooks as a test of deliveries handles them: made, with events in their logs."""
 
 import pytest
-from app.webhooks.webhooks import WebhookRow
 from cryptography.fernet import Fernet
 
 from app.events import log
 from app.events.sequencer import number_events
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.settings import settings
-from app.webhooks import cursors, webhooks
+from app.webhooks import cursors
+from app.webhooks.actions import LAST_SEQUENCE
 from app.webhooks.cursors import Due
 from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.webhook import Webhook, webhooks
 
 
 def allow_receivers_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,17 +35,10 @@ def write(organization_id: int, *kinds: str, sandbox: bool = False) -> None:
     number(organization_id)
 
 
-def make(organization_id: int, url: str, *types: str, secret: str | None = None) -> WebhookRow:
+def make(organization_id: int, url: str, *types: str, secret: str | None = None) -> Webhook:
     with transaction() as connection:
-        return webhooks.create(
-            connection,
-            organization_id=organization_id,
-            sandbox=False,
-            url=url,
-            types=types or ("*",),
-            description=None,
-            secret=encrypted(secret or new_secret()),
-        )
+        scope, secret = Scope(organization_id, sandbox=False), encrypted(secret or new_secret())
+        return webhooks.add(connection, scope, url=url, types=list(types or "*"), secret=secret, position=LAST_SEQUENCE)
 
 
 def due() -> list[Due]:

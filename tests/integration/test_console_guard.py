@@ -10,9 +10,10 @@ from flask import Flask
 from app import api_keys
 from app.members.members import ADMIN, APPROVER, ROLES, SENDER, VIEWER
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.values.ids import POSITIONS
 from app.web.application import create_app
-from app.webhooks import webhooks
+from app.webhooks.webhook import webhooks
 from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.console_lists import sent
@@ -121,15 +122,8 @@ def _victim(app: Flask) -> Visitor:
     theirs = victim.organization_id
     with transaction() as connection:
         api_keys.create(connection, theirs, sandbox=False)
-        webhooks.create(
-            connection,
-            organization_id=theirs,
-            sandbox=False,
-            url="https://victim.example.com",
-            types=["*"],
-            description="Theirs",
-            secret="none",
-        )
+        hook = {"url": "https://victim.example.com", "types": ["*"], "description": "Theirs", "secret": "none"}
+        webhooks.add(connection, Scope(theirs, sandbox=False), **hook, position=0)
     books.queue_batch(theirs, ["secret@example.com"], 21, label="Theirs", hold_days=3)
     books.drain_all(theirs)
     books.reverse_now(theirs, batch_id=1, amount=1)

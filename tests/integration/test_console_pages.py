@@ -18,10 +18,11 @@ from app.events.sequencer import number_events
 from app.members import members
 from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.values.keys import hash_key
 from app.web.application import create_app
 from app.webhooks import actions as webhook_actions
-from app.webhooks import webhooks
+from app.webhooks.webhook import webhooks
 from tests.conftest import forget_everything
 from tests.integration import books, races
 from tests.integration.console_lists import hidden, sent
@@ -353,7 +354,7 @@ def test_a_webhook_is_of_the_mode_of_the_page_and_its_secret_is_shown_once(
 def test_a_webhook_that_two_disable_at_once_is_disabled_by_one_event(admin: Visitor) -> None:
     _make_webhook(admin)
     with races.started() as start, transaction() as first:
-        found = webhooks.get(first, 1, organization_id=admin.organization_id, sandbox=False, lock=True)
+        found = webhooks.get(first, 1, Scope(admin.organization_id, sandbox=False), lock=True)
         webhook_actions.disable(first, found)
         second = start(lambda: admin.post("/webhooks/1/disable", of="/webhooks/1"))
         races.until_waiting()

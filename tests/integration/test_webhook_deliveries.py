@@ -7,21 +7,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from app.webhooks.errors import WebhookNotStuck
-from app.webhooks.webhooks import WebhookRow
 from cryptography.fernet import Fernet
 from sqlalchemy import text
-from standardwebhooks import Webhook, WebhookVerificationError
+from standardwebhooks import Webhook as Signer
+from standardwebhooks import WebhookVerificationError
 
 from app.errors import InvalidRequest
 from app.pages import delivery_pages
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.settings import settings
 from app.webhooks import actions as webhook_actions
-from app.webhooks import attempts, cursors, delivery, posting, webhooks
+from app.webhooks import attempts, cursors, delivery, posting
 from app.webhooks.lag import lag_by_status, lags
-from app.webhooks.secrets import encrypted, new_secret, reencrypted
+from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.webhook import Webhook, WebhookNotStuck, webhooks
 from tests.deadline import until
 from tests.integration import books, hooks, races
 from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
@@ -53,36 +54,34 @@ def _values(statement: str) -> list[Any]:
         return list(connection.execute(text(statement)).scalars())
 
 
-def _read(webhook: WebhookRow) -> WebhookRow:
+def _read(webhook: Webhook) -> Webhook:
     with transaction() as connection:
-        return webhooks.get(connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox)
+        return webhooks.get(connection, webhook.id, Scope(webhook.organization_id, webhook.sandbox))
 
 
-def _do(action: Callable[..., WebhookRow], webhook: WebhookRow, *more: Any) -> WebhookRow:
+def _do(action: Callable[..., Any], webhook: Webhook, *more: Any) -> Any:
     with transaction() as connection:
-        found = webhooks.get(
-            connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox, lock=True
-        )
-        return action(connection, found, *more)
+        row = webhooks.get(connection, webhook.id, Scope(webhook.organization_id, webhook.sandbox), lock=True)
+        return action(connection, row, *more)
 
 
-def _deliver(webhook: WebhookRow) -> None:
+def _deliver(webhook: Webhook) -> None:
     delivery.deliver(webhook.id, tell=lambda _: None)
 
 
-def _set(webhook: WebhookRow, **moments: str) -> None:
+def _set(webhook: Webhook, **moments: str) -> None:
     """Let time pass for a webhook: set moments of its row to SQL expressions."""
     changes = ", ".join(f"{name} = {value}" for name, value in moments.items())
     books.execute(f"UPDATE webhooks SET {changes} WHERE id = {webhook.id}")
 
 
-def _retry(webhook: WebhookRow) -> None:
+def _retry(webhook: Webhook) -> None:
     """Let the time until the next attempt pass, and deliver."""
     _set(webhook, retry_at="clock_timestamp()")
     _deliver(webhook)
 
 
-def _after(webhook: WebhookRow, receiver: Receiver) -> list[int]:
+def _after(webhook: Webhook, receiver: Receiver) -> list[int]:
     """Return what has come, counted from the webhook's beginning."""
     return [sequence - webhook.position for sequence in receiver.sequences]
 
@@ -143,7 +142,7 @@ def test_an_impossible_retry_after_changes_neither_a_failed_attempt_nor_a_succes
     assert _attempts(webhook) == [(1, 503, "refused"), (2, 204, None)]
 
 
-def _attempts(webhook: WebhookRow) -> list[tuple[int, int | None, str | None]]:
+def _attempts(webhook: Webhook) -> list[tuple[int, int | None, str | None]]:
     """Return the number, status and error of each attempt that is shown, the oldest first."""
     with transaction() as connection:
         filters = Filters(organization_id=webhook.organization_id, sandbox=False, webhook_id=webhook.id)
@@ -181,16 +180,16 @@ def test_an_event_that_cannot_be_rendered_is_a_failed_attempt_and_can_be_skipped
     assert (_read(webhook).status, _read(webhook).failures) == ("enabled", 0)
 
 
-def _spoil_secret(webhook: WebhookRow, _monkeypatch: pytest.MonkeyPatch) -> None:
+def _spoil_secret(webhook: Webhook, _monkeypatch: pytest.MonkeyPatch) -> None:
     with transaction() as connection:
-        webhooks.store_secrets(connection, webhook.id, secret=encrypted("whsec_%"), previous=None)
+        webhooks.set(connection, webhook, secret=encrypted("whsec_%"))
 
 
-def _spoil_url(webhook: WebhookRow, _monkeypatch: pytest.MonkeyPatch) -> None:
+def _spoil_url(webhook: Webhook, _monkeypatch: pytest.MonkeyPatch) -> None:
     _set(webhook, url="'ftp://example.com/'")
 
 
-def _spoil_authorities(webhook: WebhookRow, monkeypatch: pytest.MonkeyPatch) -> None:
+def _spoil_authorities(webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", __file__)
     posting._ssl_context.cache_clear()
     _set(webhook, url="'https://127.0.0.1:1024/'")
@@ -205,7 +204,7 @@ def test_whatever_goes_wrong_in_an_attempt_is_a_failed_attempt(
     receiver: Receiver,
     monkeypatch: pytest.MonkeyPatch,
     events: list[MutableMapping[str, Any]],
-    spoil: Callable[[WebhookRow, pytest.MonkeyPatch], None],
+    spoil: Callable[[Webhook, pytest.MonkeyPatch], None],
     error: str,
 ) -> None:
     webhook = hooks.make(organization_id, receiver.url)
@@ -280,8 +279,8 @@ def test_only_the_types_that_are_asked_for_arrive_of_one_mode_and_the_rest_is_pa
 def test_of_many_that_are_not_asked_for_the_few_are_found(
     organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.webhooks.cursors._LOOKED_AT_MAX", 5)
-    monkeypatch.setattr("app.webhooks.cursors._PAGE", 2)
+    monkeypatch.setattr("app.webhooks.webhook._LOOKED_AT_MAX", 5)
+    monkeypatch.setattr("app.webhooks.webhook._EVENTS_READ_MAX", 2)
     webhook = hooks.make(organization_id, receiver.url, "key.revoked")
     hooks.write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
     _deliver(webhook)
@@ -349,9 +348,9 @@ def test_what_a_call_changes_meanwhile_is_not_undone(organization_id: int, recei
             elif change == "disable":
                 webhook_actions.disable(connection, found)
             elif change == "delete":
-                webhooks.remove(connection, found.id)
+                webhooks.delete(connection, found)
             else:
-                webhooks.change(connection, found.id, types=["balance.low"])
+                webhook_actions.change(connection, found, {"types": ["balance.low"]})
         status(200)(handler)
 
     receiver.answer = answer
@@ -394,20 +393,22 @@ def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, re
         _do(webhook_actions.skip, webhook)
 
 
-def test_a_day_after_a_rotation_the_old_secret_signs_no_more(organization_id: int, receiver: Receiver) -> None:
+def test_a_day_after_a_rotation_the_old_secret_signs_no_more(
+    organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old, new = new_secret(), new_secret()
     webhook = hooks.make(organization_id, receiver.url, secret=old)
-    with transaction() as connection:
-        webhooks.replace_secret(connection, webhook.id, secret=encrypted(new))
+    monkeypatch.setattr(webhook_actions, "new_secret", lambda: new)
+    _do(webhook_actions.rotate, webhook)
     for is_over in (False, True):
         if is_over:
             _set(webhook, previous_secret_until="clock_timestamp()")
         hooks.write(organization_id, "key.created")
         _deliver(webhook)
         call = receiver.calls[-1]
-        Webhook(new).verify(call.body, call.headers)
+        Signer(new).verify(call.body, call.headers)
         with pytest.raises(WebhookVerificationError) if is_over else nullcontext():
-            Webhook(old).verify(call.body, call.headers)
+            Signer(old).verify(call.body, call.headers)
 
 
 def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
@@ -427,8 +428,7 @@ def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
     monkeypatch.setenv("POINTS_SECRETS_KEY", f"{settings().secrets_key[0]},{right}")
     settings.cache_clear()
     with transaction() as connection:
-        [(webhook_id, secret, _)] = webhooks.all_secrets(connection)
-        webhooks.store_secrets(connection, webhook_id, secret=reencrypted(secret), previous=None)
+        assert webhook_actions.reencrypt_all(connection) == 1
     monkeypatch.setenv("POINTS_SECRETS_KEY", settings().secrets_key[0])
     settings.cache_clear()
     _retry(webhook)

@@ -9,7 +9,6 @@ from functools import cache, partial
 from typing import Any
 
 import pytest
-from app.webhooks.request import CHANGED_WEBHOOK, FROM_SEQUENCE, REPLAY, read_webhook
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
-from app.api.openapi.examples import BODIES, PLATFORM_BODIES, REVERSE_BODIES, SANDBOX_BODIES, WEBHOOK_BODIES
+from app.api.openapi.examples import BODIES, BODIES_OF_DECLARED, PLATFORM_BODIES, REVERSE_BODIES, SANDBOX_BODIES
 from app.batches.approval import REJECTION, read_rejection
 from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
@@ -40,6 +39,8 @@ from app.platform.requests import (
 )
 from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
+from app.webhooks.actions import REPLAY
+from app.webhooks.webhook import webhooks
 
 _SCALARS: st.SearchStrategy[Any] = st.sampled_from([None, "", []]) | st.booleans() | st.integers() | st.text()
 _ANYTHING = _SCALARS | st.lists(_SCALARS, max_size=3) | st.dictionaries(st.text(), _SCALARS, max_size=2)
@@ -68,8 +69,8 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (REJECTION, read_rejection, {}),
     (EXTEND, HELD_UNTIL.read_alone, {}),
     (REVERSE, lambda fields, limits: ReverseReading(fields, limits).request(), {"batch": 1, "reason": "x"}),
-    (CHANGED_WEBHOOK, partial(read_webhook, is_new=False), {"description": "x"}),
-    (REPLAY, FROM_SEQUENCE.read_alone, {}),
+    (webhooks.changed, webhooks.changed.read, {"description": "x"}),
+    (REPLAY, REPLAY.read, {}),
     (CLOCK, NOW.read_alone, {}),
     (NEW_SANDBOX_USER, read_user, {"email": "c@example.com", "first_name": "x"}),
     (NEW_USER, read_new_user, {"email": "c@example.com", "first_name": "x"}),
@@ -143,7 +144,7 @@ _EXAMPLES = sorted(
 
 @pytest.mark.parametrize(("model", "name"), _EXAMPLES)
 def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
-    example = (BODIES | REVERSE_BODIES | WEBHOOK_BODIES | SANDBOX_BODIES | PLATFORM_BODIES)[name]
+    example = (BODIES | REVERSE_BODIES | BODIES_OF_DECLARED | SANDBOX_BODIES | PLATFORM_BODIES)[name]
     assert _validator(model, settings()).is_valid(example)
     for table, read, _ in _BODIES:
         assert table.schema_name != model or _faults(read, example) == {}

@@ -17,9 +17,9 @@ def _table(name: str) -> dict[str, Any]:
 # The calls by group and name; `about` describes the group.
 GROUPS = _table("calls.toml")
 ABOUT: str = GROUPS.pop("about")
-assert webhooks, "its calls are declared"
-for _call in DECLARED:
-    GROUPS[_call.group][_call.name] = _call.block
+assert webhooks.__name__, "its calls are declared"
+for _declared in DECLARED:
+    GROUPS[_declared.group][_declared.name] = _declared.block
 CALLS = [call for group in GROUPS.values() for call in group.values() if isinstance(call, dict)]
 # The successes that come in the envelope.
 SUCCESSES = [answer for call in CALLS for status, answer in call.items() if status.isdigit() and "model" in answer]
@@ -35,9 +35,9 @@ def _named(refusal: PointsError | str) -> str:
     """Return the name of a refusal. An error, declared as it may be raised, is described by its docstring."""
     if isinstance(refusal, str):
         return refusal
-    is_missing = isinstance(refusal, NotFound)
-    name = f"No{refusal.noun.capitalize()}" if is_missing else type(refusal).__name__
-    about = f"The organization has no such {refusal.noun} in this mode." if is_missing else (refusal.__doc__ or "")
+    name, about = type(refusal).__name__, refusal.__doc__ or ""
+    if isinstance(refusal, NotFound):
+        name, about = f"No{refusal.noun.capitalize()}", f"The organization has no such {refusal.noun} in this mode."
     [(field, sentences)] = refusal.faults.items()
     REFUSALS[name] = {
         "status": str(refusal.status),
