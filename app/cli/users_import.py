@@ -92,8 +92,8 @@ def _chunks(
             chunk.append(_new_user(row, cells, is_unicode=file.is_unicode))
         except PointsError as error:
             reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
-            # Interned, because a million bad rows share a few reasons.
-            counts.bad_rows.append(BadRow(row.line, sys.intern(reason)))
+            # Interned, because a million bad rows share a few reasons; a `Fault` is more than a plain text.
+            counts.bad_rows.append(BadRow(row.line, sys.intern(str(reason))))
             errors.write(row, reason, cells)
         if len(chunk) == CHUNK_ROWS:
             yield chunk

@@ -29,18 +29,24 @@ def caller(service: Service) -> Organization:
 
 
 @pytest.fixture(scope="module")
-def books(service: Service) -> Iterator[Books]:
-    """Read what a request could have written: rows of everything, points of every organization."""
+def books(service: Service, caller: Organization) -> Iterator[Books]:
+    """Read what a request could have written: rows and points of the caller, and users; others call meanwhile."""
     engine = service.new_engine().execution_options(isolation_level="AUTOCOMMIT")
+    of = {"id": caller.id, "canary": f"%{CANARY}%"}
     with engine.connect() as connection:
-        yield lambda: tuple(connection.execute(_BOOKS).one())
+        yield lambda: tuple(connection.execute(_BOOKS, of).one())
     engine.dispose()
 
 
 _BOOKS = text("""
-    SELECT (SELECT max(id) FROM batches), (SELECT max(batch_id) FROM transactions),
-           (SELECT max(id) FROM refills), (SELECT max(id) FROM users), (SELECT max(id) FROM api_keys),
-           max(id), sum(balance), sum(sandbox_balance) FROM organizations
+    SELECT (SELECT max(id) FROM batches WHERE organization_id = :id),
+           (SELECT max(batch_id) FROM transactions WHERE organization_id = :id),
+           (SELECT max(id) FROM refills WHERE organization_id = :id),
+           (SELECT max(id) FROM api_keys WHERE organization_id = :id),
+           (SELECT count(*) FROM users WHERE email LIKE :canary),
+           (SELECT count(*) FROM organizations WHERE name LIKE :canary),
+           balance, sandbox_balance
+    FROM organizations WHERE id = :id
 """)
 
 

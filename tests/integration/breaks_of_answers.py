@@ -203,7 +203,7 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "a member of another organization",
-        {(OWNED, "action 15"), (OWNED, "batch 18"), (OWNED, "batch 19")},
+        {(OWNED, "action 16"), (OWNED, "batch 18"), (OWNED, "batch 19")},
         ["UPDATE members SET organization_id = 2 WHERE id = 1"],
     ),
     ("an approval told as a rejection", {(TOLD, "batch 20")}, _event("type = 'batch.rejected'", _OF_APPROVAL)),

@@ -241,8 +241,10 @@ def test_batches_tried_one_at_a_time_keep_the_place_of_their_approval(monkeypatc
     assert _approve(_another(organization_id), awaiting)
     after = books.queue_batch(organization_id, [ANN], 10)
 
+    real_round = draining._round
+
     def fail(_organization_id: int) -> None:
-        monkeypatch.undo()
+        monkeypatch.setattr(draining, "_round", real_round)
         raise RuntimeError("a batch is poison")
 
     monkeypatch.setattr(draining, "_round", fail)

@@ -222,7 +222,7 @@ def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_ref
         (*row, "held") for row in expected
     ]
     assert "sent to before" in words_of(ann.get(checked(ann, file.data)))
-    batch_id = books.issue_now(ann.organization_id, ["a@example.com", "b@example.com"], 1_000)
+    batch_id = books.issue_now(ann.organization_id, ["a@example.com", "b@example.com"], 500)
     of_batch = _pressed(ann, f"/batches/{batch_id}", f"/console/live/batches/{batch_id}/unpaid").location
     assert "First b@example.com" in words_of(ann.get(of_batch))
 

@@ -242,14 +242,14 @@ def test_style_and_script_are_kept_by_their_version(app: Flask) -> None:
             assert client.get(other).headers["Cache-Control"] == "no-store, private"
 
 
-def test_processes_read_each_others_cookies_and_a_made_up_one_is_nothing(app: Flask) -> None:
-    one = visitor(app, books.make_organization(), "viewer")
+def test_processes_read_each_others_cookies_and_a_made_up_one_is_nothing() -> None:
+    one = visitor(create_app(), books.make_organization(), "viewer")
     cookie = one.client.get_cookie("points_console", path="/console")
     assert cookie is not None
     another_process = create_app().test_client()
     another_process.set_cookie("points_console", cookie.value, path="/console")
     assert _is_in(another_process)
-    stranger = app.test_client()
+    stranger = create_app().test_client()
     # Not its last character: of that some bits mean nothing.
     made_up = cookie.value[:9] + ("A" if cookie.value[9] != "A" else "B") + cookie.value[10:]
     stranger.set_cookie("points_console", made_up, path="/console")
