@@ -129,7 +129,7 @@ MUTANTS = (
                 "        emails=list({address.text for address in addresses}),",
             )
         ],
-        tests=["tests/unit/test_send_body.py"],
+        tests=["tests/contract/test_send.py"],
     ),
     Mutant(
         name="a read does not ask for the organization",

@@ -3,18 +3,15 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from app import api_keys, organizations
 from app.members import links
 from app.values.key_bounds import Bounds, parse_end
-from app.web.application import create_app
 from tests.browser.conftest import Look, choose_password, sign_in
-from tests.browser.page_checks import require_readable
+from tests.browser.page_checks import require_readable, width_beyond_the_window
 from tests.service.inside import Service
-from tests.unit.deployment.files import ROOT
 
-_PICTURE = ROOT / "docs" / "console.png"
 _PAGES = {
     "": "Overview",
     "/lists": "Lists",
@@ -129,36 +126,6 @@ def test_an_admin_adds_a_member_without_javascript(browser: Browser, service: Se
     context.close()
 
 
-def test_the_picture_of_the_page_is_that_of_the_console(look: Look, email: str) -> None:
-    """Look at what `docs/console.png` shows. Delete it to have this test make it anew."""
-    page = look.at("/console", width=1000)
-    page.set_viewport_size({"width": 1000, "height": 560})
-    _sign_in(page, email)
-    expect(page.locator("dt", has_text="Held").first).to_be_visible()
-    expect(page.get_by_role("row", name="issued May")).to_be_visible()
-    if not _PICTURE.exists():
-        page.screenshot(path=_PICTURE)
-    assert _PICTURE.read_bytes()[16:24] == (1000).to_bytes(4) + (560).to_bytes(4)
-
-
-def test_a_page_that_finds_the_database_away_goes_on_by_itself(look: Look, email: str) -> None:
-    page = look.at("/console")
-    _sign_in(page, email)
-    away = create_app().test_client().get("/console/live")  # In this process PostgreSQL is nowhere.
-    assert away.status_code == 503
-    failures = [away.text] * 2
-
-    def answer(route: Route) -> None:
-        if failures:
-            route.fulfill(status=503, body=failures.pop(), content_type="text/html")
-        else:
-            route.continue_()
-
-    page.route("**/console/live/batches", answer)
-    page.goto(f"{look.service.url}/console/live/batches")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Batches")
-
-
 def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Look, email: str) -> None:
     page = look.at("/console")
     _sign_in(page, email)
@@ -172,3 +139,24 @@ def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Loo
     page.wait_for_url("**/console/sandbox/batches")
     expect(page.get_by_text("A sandbox: nothing here is real.")).to_be_visible()
     assert re.search("Sandbox", page.title())
+
+
+def test_a_double_click_and_the_back_button_issue_once_also_on_a_phone(look: Look, email: str) -> None:
+    page = look.at("/console", width=390)
+    _sign_in(page, email)
+    page.goto(f"{look.service.url}/console/live/send")
+    page.get_by_label("paste").fill("double@example.com")
+    page.get_by_label("Points for each recipient").fill("7")
+    page.get_by_role("button", name="Check the list").click()
+    page.get_by_role("link", name="Go on to the cost").click()
+    page.get_by_role("button", name="Go on to confirm").click()
+    assert width_beyond_the_window(page) <= 0
+    page.get_by_role("button", name="Issue 7 points to 1 recipient").dblclick()
+    expect(page.get_by_text("7 points issued to 1 recipient.")).to_be_visible()
+    page.go_back()
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Outcome")
+    assert width_beyond_the_window(page) <= 0
+    with look.service.connection() as connection:
+        sent = "SELECT count(*) FROM transactions WHERE email = 'double@example.com'"
+        assert connection.exec_driver_sql(sent).scalar_one() == 1

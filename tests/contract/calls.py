@@ -8,6 +8,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +69,37 @@ class Key:
         assert answer.status_code == 200, answer.text
         batch: dict[str, Any] = answer.json()["data"]
         return batch
+
+    def cancel(self, batch_id: int) -> httpx.Response:
+        return self.call("POST", f"/v1/batches/{batch_id}/cancel")
+
+    def move(self, batch_id: int, body: Any) -> httpx.Response:
+        return self.call("PATCH", f"/v1/batches/{batch_id}", json=body)
+
+    def approve(self, batch_id: int) -> httpx.Response:
+        return self.call("POST", f"/v1/batches/{batch_id}/approve")
+
+    def reject(self, batch_id: int, body: Any = None) -> httpx.Response:
+        return self.call("POST", f"/v1/batches/{batch_id}/reject", json={"reason": "Typo"} if body is None else body)
+
+    def set_clock(self, now: datetime) -> httpx.Response:
+        """Set the time of the sandbox."""
+        return self.call("POST", "/v1/sandbox/clock", json={"now": now.isoformat()})
+
+    def go_to_noon(self, in_days: int) -> datetime:
+        """Set the time of the sandbox to a noon to come, so that no day ends meanwhile."""
+        noon = (datetime.now(UTC) + timedelta(days=in_days)).replace(hour=12, minute=0, second=0, microsecond=0)
+        success(self.set_clock(noon))
+        return noon
+
+    @property
+    def used_today(self) -> int:
+        """What a key with a daily limit has used today, as verify tells it."""
+        verdict = success(self.verify({"recipient": address(), "amount": 10**9}))
+        assert verdict["validated"] is False
+        found = re.search("it has used ([0-9]+)", verdict["error"])
+        assert found is not None, verdict["error"]
+        return int(found[1])
 
     def is_issued(self, batch_id: int) -> bool:
         return bool(self.batch(batch_id)["status"] == "issued")

@@ -4,7 +4,6 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.contract.calls import (
@@ -43,14 +42,6 @@ def _awaiting(key: Key, amount: int = 101, **more: Any) -> int:
     return int(data["batch_id"])
 
 
-def _approve(key: Key, batch_id: int) -> httpx.Response:
-    return key.call("POST", f"/v1/batches/{batch_id}/approve")
-
-
-def _reject(key: Key, batch_id: int, body: Any = None) -> httpx.Response:
-    return key.call("POST", f"/v1/batches/{batch_id}/reject", json={"reason": "Typo"} if body is None else body)
-
-
 def _told(key: Key, batch_id: int) -> list[tuple[str, str]]:
     """Return the events of a batch, with its status in each."""
     events = key.get("/v1/events", types="batch.*", limit=1_000).json()["data"]["events"]
@@ -82,13 +73,13 @@ def test_a_send_above_the_limit_waits_moves_nothing_and_is_issued_once_another_k
     assert [one["batch_id"] for one in sender.listed("batches", status="awaiting_approval")] == [batch_id]
     assert sender.get("/v1/organization").json()["additional_data"]["scheduled"]["batches"] == 0
     with nothing_changes(sender):
-        for call in (_approve, _reject):
-            assert "sent" in refusal(call(sender, batch_id), 403, "batch")["batch"][0]
-        refusal(_approve(careful.development, batch_id), 404, "batch")
-        refusal(_approve(organization(service, 1).live, batch_id), 404, "batch")
+        for call in (sender.approve, sender.reject):
+            assert "sent" in refusal(call(batch_id), 403, "batch")["batch"][0]
+        refusal(careful.development.approve(batch_id), 404, "batch")
+        refusal(organization(service, 1).live.approve(batch_id), 404, "batch")
         refusal(approver.call("POST", "/v1/points/reverse", json={"batch": batch_id, "reason": "x"}), 409, "batch")
     assert sender.balance == before
-    approved = success(_approve(approver, batch_id))
+    approved = success(approver.approve(batch_id))
     assert approved["approval"].keys() == {"by", "api_key_id", "at", "reason"}
     assert (approved["approval"]["by"], approved["approval"]["reason"]) == (None, None)
     assert approved["approval"]["api_key_id"] != approved["api_key_id"]
@@ -98,10 +89,10 @@ def test_a_send_above_the_limit_waits_moves_nothing_and_is_issued_once_another_k
     replay = sender.send(body, Idempotency_Key=key)
     assert success(replay, 201)["amount"] == 102
     assert replay.headers["Idempotency-Replayed"] == "true"
-    repeated = success(_approve(approver, batch_id))
+    repeated = success(approver.approve(batch_id))
     assert (repeated["status"], repeated["approval"]) == ("issued", approved["approval"])
     assert next(one for one in sender.listed("batches") if one["batch_id"] == batch_id)["approval"] is not None
-    assert "approved" in refusal(_reject(approver, batch_id), 409, "batch")["batch"][0]
+    assert "approved" in refusal(approver.reject(batch_id), 409, "batch")["batch"][0]
     until(lambda: len(_told(sender, batch_id)) == 3)
     assert _told(sender, batch_id) == [
         ("batch.awaiting_approval", "awaiting_approval"),
@@ -115,14 +106,14 @@ def test_what_is_rejected_is_final_and_has_moved_nothing(careful: Organization, 
     body = {"recipient": address(), "amount": 101}
     batch_id = success(sender.send(body, Idempotency_Key=key), 202)["batch_id"]
     for bad in ({}, {"reason": ""}, {"reason": "  "}, {"reason": 5}, {"reason": "x" * 256}, {"reason": None}):
-        refusal(_reject(approver, batch_id, bad), 400, "reason")
-    refusal(_reject(approver, batch_id, {"reason": "x", "why": "y"}), 400, "why")
+        refusal(approver.reject(batch_id, bad), 400, "reason")
+    refusal(approver.reject(batch_id, {"reason": "x", "why": "y"}), 400, "why")
     refusal(approver.call("POST", f"/v1/batches/{batch_id}/approve", json={"reason": "x"}), 400, "reason")
-    rejected = success(_reject(approver, batch_id, {"reason": "The wrong list"}))
+    rejected = success(approver.reject(batch_id, {"reason": "The wrong list"}))
     assert (rejected["status"], rejected["final"], rejected["transactions"]) == ("rejected", True, None)
     assert rejected["approval"]["reason"] == "The wrong list"
-    assert success(_reject(approver, batch_id, {"reason": "Another"})) == rejected
-    for call in (_approve(approver, batch_id), sender.call("POST", f"/v1/batches/{batch_id}/cancel")):
+    assert success(approver.reject(batch_id, {"reason": "Another"})) == rejected
+    for call in (approver.approve(batch_id), sender.cancel(batch_id)):
         refusal(call, 409, "batch")
     refusal(sender.send(body, Idempotency_Key=key), 409, "batch")
     refusal(approver.call("POST", "/v1/points/reverse", json={"batch": batch_id, "reason": "x"}), 409, "batch")
@@ -133,32 +124,32 @@ def test_what_is_rejected_is_final_and_has_moved_nothing(careful: Organization, 
 
 def test_what_awaits_an_approval_is_cancelled_like_what_is_queued(careful: Organization, approver: Key) -> None:
     batch_id = _awaiting(careful.live)
-    assert success(careful.live.call("POST", f"/v1/batches/{batch_id}/cancel"))["status"] == "cancelled"
-    for call in (_approve(approver, batch_id), _reject(approver, batch_id)):
+    assert success(careful.live.cancel(batch_id))["status"] == "cancelled"
+    for call in (approver.approve(batch_id), approver.reject(batch_id)):
         assert "cancelled" in refusal(call, 409, "batch")["batch"][0]
     plain = careful.live.queue({"recipient": address(), "amount": 1})
-    refusal(_approve(approver, plain), 409, "batch")
+    refusal(approver.approve(plain), 409, "batch")
 
 
 def test_approved_before_its_time_it_is_scheduled_and_can_then_be_moved(careful: Organization, approver: Key) -> None:
     send_at = datetime.now(UTC) + timedelta(days=1)
     batch_id = _awaiting(careful.live, send_at=send_at.isoformat())
     later = {"send_at": (send_at + timedelta(days=1)).isoformat()}
-    refusal(careful.live.call("PATCH", f"/v1/batches/{batch_id}", json=later), 409, "batch")
-    assert success(_approve(approver, batch_id))["status"] == "scheduled"
+    refusal(careful.live.move(batch_id, later), 409, "batch")
+    assert success(approver.approve(batch_id))["status"] == "scheduled"
     assert careful.live.get("/v1/organization").json()["additional_data"]["scheduled"]["batches"] == 1
-    success(careful.live.call("PATCH", f"/v1/batches/{batch_id}", json=later))
-    assert success(careful.live.call("POST", f"/v1/batches/{batch_id}/cancel"))["approval"] is not None
+    success(careful.live.move(batch_id, later))
+    assert success(careful.live.cancel(batch_id))["approval"] is not None
 
 
 def test_what_nobody_answers_for_seven_days_is_rejected_by_itself(careful: Organization) -> None:
     sandbox = careful.development
     answered, waiting = _awaiting(sandbox), _awaiting(sandbox)
-    success(_reject(careful.new_key(sandbox=True), answered))
+    success(careful.new_key(sandbox=True).reject(answered))
     now = datetime.now(UTC)
-    success(sandbox.call("POST", "/v1/sandbox/clock", json={"now": (now + timedelta(days=6.9)).isoformat()}))
+    success(sandbox.set_clock(now + timedelta(days=6.9)))
     assert _is(sandbox, waiting, "awaiting_approval")
-    success(sandbox.call("POST", "/v1/sandbox/clock", json={"now": (now + timedelta(days=7.1)).isoformat()}))
+    success(sandbox.set_clock(now + timedelta(days=7.1)))
     until(lambda: _is(sandbox, waiting, "rejected"), within_s=60)
     shown = sandbox.batch(waiting)
     assert (shown["final"], shown["approval"]["by"], shown["approval"]["api_key_id"]) == (True, None, None)
@@ -184,15 +175,3 @@ def test_only_the_sends_of_members_await_it_unless_it_is_for_all_and_a_limit_can
     refusal(ours.call("PATCH", path, json={"approval_of": None}), 400, "approval_of")
     service.command("organizations", "approval", str(made.id), status=2)
     service.command("organizations", "approval", "999999999", "--above", "1", status=1)
-
-
-def test_an_approval_outlives_the_worker_that_would_issue_the_batch(narrow: Service) -> None:
-    made = organization(narrow, 1_000)
-    made.change(approval_above=0, approval_of="all")
-    batch_id = _awaiting(made.live)
-    other = made.new_key()
-    with narrow.paused("worker"):
-        assert success(_approve(other, batch_id))["status"] == "queued"
-        narrow.kill("worker")
-    until(lambda: made.live.is_issued(batch_id), within_s=60, every_s=0.25)
-    assert made.live.balance == 899

@@ -16,11 +16,6 @@ def test_a_400_is_sent_chunked_with_every_header_of_the_interface(acme: Organiza
     assert "Content-Length" not in answer.headers
 
 
-def test_a_path_that_is_none_is_told_where_to_look(acme: Organization) -> None:
-    errors = refusal(acme.live.get("/v1/nothing"), 404, "path")
-    assert errors == {"path": ["There is nothing at this path; /docs shows what there is."]}
-
-
 @pytest.mark.parametrize("accepts", ["text/html", "application/xml", "*/*", "application/json;q=0", ""])
 def test_json_is_answered_whatever_the_caller_accepts(acme: Organization, accepts: str) -> None:
     success(acme.live.call("GET", "/v1/organization", headers={"Accept": accepts}))

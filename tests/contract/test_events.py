@@ -6,8 +6,6 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,8 +14,7 @@ from standardwebhooks import Webhook
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, addresses, organization, refusal, success
 from tests.contract.reversing import reverse
 from tests.deadline import until
-from tests.ports import HOST
-from tests.service.template import POINTS
+from tests.receiver import Receiver, status
 from tests.service.up import Service
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -232,34 +229,13 @@ def test_what_a_user_claimed_beyond_a_hundred_is_found_at_the_path_of_the_event(
     assert len(set(found)) == len(found) == 103
 
 
-class _Hook(BaseHTTPRequestHandler):
-    """Takes what is posted, the second time."""
-
-    taken: list[tuple[dict[str, str], bytes]] = []  # noqa: RUF012
-    refused = 0
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if not type(self).refused:
-            type(self).refused += 1
-            self.send_response(503)
-        else:
-            self.taken.append((dict(self.headers), body))
-            self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
 def test_tail_prints_each_event_and_posts_it_signed_until_taken(service: Service, teller: Organization) -> None:
     since = _end(teller.live)
-    with HTTPServer((HOST, 0), _Hook) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        arguments = ["events", "tail", "--key", teller.live.text, "--json", "--data-dir", str(service.data_dir)]
-        forwarding = ["--forward-to", f"http://{HOST}:{server.server_port}/hook", "--secret", _SECRET]
+    with Receiver().running() as hook:
+        hook.answer = status(503)
+        arguments = ["events", "tail", "--key", teller.live.text, "--json", "--after", str(since)]
         process = subprocess.Popen(
-            [POINTS, *arguments, *forwarding, "--after", str(since)],
+            service.words(*arguments, "--forward-to", hook.url, "--secret", _SECRET),
             env=service.environment | {"PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             text=True,
@@ -267,18 +243,20 @@ def test_tail_prints_each_event_and_posts_it_signed_until_taken(service: Service
         try:
             success(teller.live.send({"recipient": address(), "amount": 1}), 201)
             success(teller.live.send({"recipient": address(), "amount": 1}), 201)
-            until(lambda: len(_Hook.taken) == 2, within_s=30)
+            until(lambda: hook.calls, "the first is refused")
+            hook.answer = status(204)
+            refused = len(hook.calls)
+            until(lambda: len({call.event["id"] for call in hook.calls[refused:]}) == 2, within_s=30)
         finally:
             process.send_signal(signal.SIGINT)
             printed, _ = process.communicate(timeout=30)
-        server.shutdown()
     events = _log(teller.live, after=since)["events"]
     assert process.returncode == 0
     assert [json.loads(line) for line in printed.splitlines()] == events
-    for (headers, body), event in zip(_Hook.taken, events, strict=True):
-        assert Webhook(_SECRET).verify(body, headers) == event
-        assert headers["webhook-id"] == event["id"]
-        assert body.decode() in teller.live.get("/v1/events", after=since).text, "byte for byte"
+    for call, event in zip(hook.calls[-2:], events, strict=True):
+        assert Webhook(_SECRET).verify(call.body, call.headers) == event
+        assert call.headers["webhook-id"] == event["id"]
+        assert call.body.decode() in teller.live.get("/v1/events", after=since).text, "byte for byte"
 
 
 def test_tail_hands_nothing_to_another_machine(service: Service, teller: Organization) -> None:

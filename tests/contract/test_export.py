@@ -2,23 +2,17 @@
 
 import csv
 import json
-import os
 import shlex
-import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.contract.calls import Organization, address, addresses, organization, success
+from tests.contract.calls import Organization, organization, success
 from tests.service.up import Service
 
-_AGAIN = "Not even its first part was written whole: give the command again."
 _BATCHES, _RECIPIENTS, _POINTS = 3, 10_000, 2
 
 
@@ -90,78 +84,3 @@ def test_a_disk_that_is_full_leaves_whole_lines_to_go_on_from(large: Large, tmp_
     left = len(large.ids) - (len(begun.splitlines()) - 1)
     assert rest.splitlines()[-1].startswith(f"total of {left} rows after {last},")
     assert said.startswith(f"Exported {left:,} transactions")
-
-
-def test_a_disk_without_room_for_a_row_is_one_sentence(large: Large) -> None:
-    service = large.organization.service
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            service.words(*large.words()),
-            env=service.environment,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert done.stderr == f"points: The export could not be written: No space left on device. {_AGAIN}\n"
-
-
-@contextmanager
-def _reading(large: Large) -> Iterator[subprocess.Popen[str]]:
-    """Give the command and read the beginning: it then waits for the pipe, which holds less than a piece."""
-    service = large.organization.service
-    with subprocess.Popen(
-        service.words(*large.words()),
-        env=service.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("transaction_id,")
-        assert process.stdout.readline().startswith(f"{large.ids[0]},")
-        yield process
-
-
-def test_ctrl_c_and_a_reader_that_ends_are_one_sentence_without_a_trace(large: Large) -> None:
-    for words in ("The export was stopped", "The program that reads the export has ended"):
-        with _reading(large) as process:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            if "stopped" in words:
-                os.killpg(process.pid, signal.SIGINT)
-            else:
-                process.stdout.close()
-            said = process.stderr.read()
-            assert process.wait() == 1
-        assert said == f"points: {words}. {_AGAIN}\n"
-
-
-def test_what_is_asked_is_read_by_the_rules_of_the_lists(service: Service) -> None:
-    made, ann = organization(service, 100, sandbox_balance=7), address()
-    [first, _] = success(made.live.send({"recipients": [ann, address()], "amount": 5}), 201)["transactions"]
-    success(made.development.send({"recipients": addresses(1), "amount": 3, "label": "x"}), 201)
-    number = str(made.id)
-
-    def rows(*options: str) -> list[str]:
-        done = service.command("export", *options)
-        return done.stdout.splitlines()[1:-1]
-
-    assert (
-        len(rows("transactions", number, "--email", ann, "--batch", str(first["id"] // 131_072), "--state", "held"))
-        == 1
-    )
-    assert len(rows("transactions", number, "--sandbox")) == 1
-    yesterday, tomorrow = (f"{datetime.now(UTC).date() + timedelta(days=days)}" for days in (-1, 1))
-    assert len(rows("batches", number, "--from", yesterday, "--to", tomorrow, "--status", "issued")) == 1
-    assert rows("batches", number, "--to", yesterday) == []
-    assert rows("reversals", number, "--status", "done") == []
-    wrong = service.command("export", "transactions", number, "--from", "yesterday", "--state", "lost", status=2)
-    assert "--from must be a day such as 2026-01-31, or a time in ISO 8601 with its zone" in wrong.stderr
-    assert "--state must be one of" in wrong.stderr
-    unknown = service.command("export", "transactions", number, "--after", "131072", "--sandbox", status=1)
-    assert unknown.stderr == "points: There is no transaction 131072.\n"
-    assert wrong.stdout == unknown.stdout == ""
-    assert "There is no organization 999999." in service.command("export", "batches", "999999", status=1).stderr

@@ -4,9 +4,6 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as effort
-from hypothesis import strategies as st
 
 from tests.contract.calls import (
     HELD,
@@ -75,13 +72,6 @@ def test_the_first_item_that_the_balance_cannot_pay_ends_the_paying(service: Ser
     assert flags(data["transactions"])[1:] == [UNPAID, UNPAID]
     assert [one["state"] for one in data["transactions"]] == ["held", "unpaid", "unpaid"]
     assert (data["amount"], data["current_balance"]) == (50, 10)
-
-
-def test_a_balance_pays_exactly_to_the_last_point(service: Service) -> None:
-    key = organization(service, 6).live
-    assert success(key.verify({"items": _items(1, 2, 3)}))["validated"] is True
-    data = success(key.send({"items": _items(1, 2, 3), "atomic": True}), 201)
-    assert (_amounts(data), data["current_balance"]) == ([(1, True), (2, True), (3, True)], 0)
 
 
 def test_amounts_at_the_far_end_of_64_bits_are_counted_to_the_point(narrow: Service) -> None:
@@ -166,12 +156,6 @@ def test_one_of_recipient_recipients_and_items_is_sent(acme: Organization) -> No
         errors = refusal(acme.live.send({"items": missing}), 400, "amount", "recipient", "recipients")
         assert errors == refusal(acme.live.send({}), 400, "amount", "recipient", "recipients")
         success(acme.live.verify({"items": items, "recipient": missing, "recipients": missing, "amount": missing}))
-
-
-def test_there_may_be_as_many_items_as_recipients(acme: Organization) -> None:
-    items = [{"email": email, "amount": 1} for email in addresses(10_001)]
-    refusal(acme.live.verify({"items": items}), 400, "items")
-    success(acme.live.verify({"items": items[1:]}))
 
 
 def test_the_same_address_may_come_twice_where_both_have_a_reference(service: Service) -> None:
@@ -333,26 +317,3 @@ def test_a_batch_names_the_key_that_sent_it(acme: Organization) -> None:
     listed = {key["id"] for key in acme.service.json("keys", "list", str(acme.id))}
     assert ids[0] != ids[1]
     assert set(ids) <= listed
-
-
-@pytest.fixture(scope="module")
-def purse(service: Service) -> Organization:
-    return organization(service, 0, sandbox_balance=1_000)
-
-
-@given(
-    amounts=st.lists(st.integers(1, 400), min_size=1, max_size=12),
-    atomic=st.booleans(),
-)
-@effort(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_the_debited_prefix_is_that_of_a_plain_loop(purse: Organization, amounts: list[int], atomic: bool) -> None:
-    key = purse.development
-    success(key.call("POST", "/v1/sandbox/reset"))
-    left, expected = 1000, []
-    pays = sum(amounts) <= left or not atomic
-    for amount in amounts:
-        pays = pays and amount <= left
-        left -= amount if pays else 0
-        expected.append((amount, pays, left))
-    data = success(key.send({"items": _items(*amounts), "atomic": atomic}), 201)
-    assert [(one["amount"], one["debited"], one["organization"]["balance"]) for one in data["transactions"]] == expected

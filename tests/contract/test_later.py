@@ -43,14 +43,6 @@ def _schedule(key: Key, body: dict[str, Any] | None = None, **headers: str) -> i
     return int(success(key.send(body or _body(), **headers), 202)["batch_id"])
 
 
-def _cancel(key: Key, batch_id: int) -> Any:
-    return key.call("POST", f"/v1/batches/{batch_id}/cancel")
-
-
-def _move(key: Key, batch_id: int, body: Any) -> Any:
-    return key.call("PATCH", f"/v1/batches/{batch_id}", json=body)
-
-
 def _scheduled(key: Key) -> dict[str, Any]:
     scheduled: dict[str, Any] = key.get("/v1/organization").json()["additional_data"]["scheduled"]
     return scheduled
@@ -58,12 +50,6 @@ def _scheduled(key: Key) -> dict[str, Any]:
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-@pytest.fixture(scope="module")
-def initech(service: Service) -> Organization:
-    """Make an organization whose scheduled batches are those of one test at a time."""
-    return organization(service, 1_000)
 
 
 # --- Accepted ---------------------------------------------------------------------------------------------------------
@@ -109,7 +95,7 @@ def test_the_organization_shows_what_is_scheduled_in_the_mode_of_the_key(service
     assert (scheduled["batches"], scheduled["amount"]) == (2, 4_321)
     assert _moment(scheduled["next_at"]) == sooner
     assert _scheduled(made.development)["batches"] == 0
-    success(_cancel(made.live, last))
+    success(made.live.cancel(last))
     assert (_scheduled(made.live)["batches"], _scheduled(made.live)["amount"]) == (1, 321)
 
 
@@ -153,21 +139,8 @@ def test_a_moment_on_the_bounds_is_taken_in_any_zone(acme: Organization, ahead: 
     assert _moment(acme.live.batch(batch_id)["send_at"]) == send_at
     assert acme.live.batch(batch_id)["send_at"].endswith("Z")
     assert "not issued" in would_take(acme.live, {"batch": batch_id})["error"]
-    success(_cancel(acme.live, batch_id))
+    success(acme.live.cancel(batch_id))
     assert "was cancelled" in would_take(acme.live, {"batch": batch_id})["error"]
-
-
-def test_a_moment_that_is_null_is_none_and_an_empty_one_is_a_fault(acme: Organization) -> None:
-    success(acme.live.send(_body(send_at=None)), 201)
-    empties: tuple[object, ...] = ("", [])
-    for empty in empties:
-        refusal(acme.live.send(_body(send_at=empty)), 400, "send_at")
-
-
-@pytest.mark.parametrize("send_at", ["2020-01-01T00:00:00Z", "tomorrow"])
-def test_its_faults_stand_in_the_one_400_with_all_others(acme: Organization, send_at: str) -> None:
-    body = {"recipients": [address(), "nobody"], "amount": 0, "send_at": send_at, "atomc": True}
-    refusal(acme.live.send(body), 400, "recipients.1", "amount", "send_at", "atomc")
 
 
 def test_a_scheduled_batch_is_cancelled_and_not_reversed(acme: Organization) -> None:
@@ -175,12 +148,7 @@ def test_a_scheduled_batch_is_cancelled_and_not_reversed(acme: Organization) -> 
     answer = acme.live.call("POST", "/v1/points/reverse", json={"batch": batch_id, "reason": "The wrong list"})
     assert "cancel it" in refusal(answer, 409, "batch")["batch"][0]
     assert answer.json()["additional_data"]["code"] == "batch_scheduled"
-    assert success(_cancel(acme.live, batch_id))["status"] == "cancelled"
-
-
-def test_verify_takes_no_moment(acme: Organization) -> None:
-    refusal(acme.live.verify(_body()), 400, "send_at")
-    refusal(acme.live.verify(_body(send_at=None)), 400, "send_at")
+    assert success(acme.live.cancel(batch_id))["status"] == "cancelled"
 
 
 def test_an_organization_that_may_not_issue_schedules_nothing_and_may_move_and_cancel(globex: Organization) -> None:
@@ -189,8 +157,8 @@ def test_an_organization_that_may_not_issue_schedules_nothing_and_may_move_and_c
         with globex.stopped(verb):
             with nothing_changes(globex.live):
                 refusal(globex.live.send(_body()), 403, "organization")
-            success(_move(globex.live, batch_id, {"send_at": _ahead(2 * _DAY)}))
-            success(_cancel(globex.live, {"suspend": batch_id, "disable": other}[verb]))
+            success(globex.live.move(batch_id, {"send_at": _ahead(2 * _DAY)}))
+            success(globex.live.cancel({"suspend": batch_id, "disable": other}[verb]))
             batch_id = other
 
 
@@ -207,8 +175,8 @@ def test_there_are_at_most_1000_scheduled_batches_also_when_many_come_at_once(se
     _schedule(made.development)
     success(made.live.send({"recipient": address(), "amount": 1}), 201)
     first = next(answer for answer in answers if answer.status_code == 202).json()["data"]["batch_id"]
-    success(_move(made.live, first, {"send_at": _ahead(2 * _DAY)}))
-    success(_cancel(made.live, first))
+    success(made.live.move(first, {"send_at": _ahead(2 * _DAY)}))
+    success(made.live.cancel(first))
     _schedule(made.live, body, Idempotency_Key="last")
     assert success(made.live.send(body, Idempotency_Key="last"), 202)["status"] == "scheduled", "a repeat needs no room"
     refusal(made.live.send(body), 403, "send_at")
@@ -224,17 +192,9 @@ def test_a_repeat_names_the_same_batch_and_another_moment_is_another_body(acme: 
     assert _schedule(acme.live, body | {"send_at": elsewhere.isoformat()}, Idempotency_Key=key) == batch_id
     for other in ({"send_at": _ahead(2 * _DAY)}, {"send_at": None}, {"amount": 6}):
         refusal(acme.live.send(body | other, Idempotency_Key=key), 422, "idempotency_key")
-    success(_move(acme.live, batch_id, {"send_at": _ahead(2 * _DAY)}))
+    success(acme.live.move(batch_id, {"send_at": _ahead(2 * _DAY)}))
     assert _schedule(acme.live, body, Idempotency_Key=key) == batch_id, "moved, it is still what was sent"
-    success(_cancel(acme.live, batch_id))
-
-
-def test_without_a_key_two_sends_for_later_are_two_batches(initech: Organization) -> None:
-    body = _body()
-    ids = {_schedule(initech.live, body) for _ in range(2)}
-    assert _scheduled(initech.live)["batches"] == len(ids) == 2
-    for batch_id in ids:
-        success(_cancel(initech.live, batch_id))
+    success(acme.live.cancel(batch_id))
 
 
 # --- Moved ------------------------------------------------------------------------------------------------------------
@@ -244,10 +204,10 @@ def test_a_scheduled_batch_is_moved_as_often_as_one_likes(acme: Organization) ->
     batch_id = _schedule(acme.live)
     for ahead in (300 * _DAY, timedelta(minutes=2), timedelta(minutes=2)):
         send_at = datetime.now(UTC) + ahead
-        moved = success(_move(acme.live, batch_id, {"send_at": send_at.isoformat()}))
+        moved = success(acme.live.move(batch_id, {"send_at": send_at.isoformat()}))
         assert (moved["status"], _moment(moved["send_at"])) == ("scheduled", send_at)
         assert acme.live.batch(batch_id) == moved
-    success(_cancel(acme.live, batch_id))
+    success(acme.live.cancel(batch_id))
 
 
 _FAULTS: list[tuple[Any, list[str]]] = [
@@ -265,17 +225,9 @@ _FAULTS: list[tuple[Any, list[str]]] = [
 def test_a_body_that_moves_nothing_is_a_400_with_every_fault(acme: Organization, body: Any, fields: list[str]) -> None:
     batch_id = _schedule(acme.live)
     before = acme.live.batch(batch_id)
-    refusal(_move(acme.live, batch_id, body), 400, *fields)
+    refusal(acme.live.move(batch_id, body), 400, *fields)
     assert acme.live.batch(batch_id) == before
-    success(_cancel(acme.live, batch_id))
-
-
-def test_what_is_no_json_moves_nothing(acme: Organization) -> None:
-    batch_id = _schedule(acme.live)
-    path = f"/v1/batches/{batch_id}"
-    refusal(acme.live.call("PATCH", path, content="{"), 415, "content_type")
-    refusal(acme.live.call("PATCH", path, json={}, params={"at": "1"}), 400, "at")
-    success(_cancel(acme.live, batch_id))
+    success(acme.live.cancel(batch_id))
 
 
 # --- Called off -------------------------------------------------------------------------------------------------------
@@ -284,10 +236,10 @@ def test_what_is_no_json_moves_nothing(acme: Organization) -> None:
 def test_a_scheduled_batch_is_cancelled_once_and_for_all(acme: Organization) -> None:
     key, body = uuid.uuid4().hex, _body()
     before, batch_id = acme.live.balance, _schedule(acme.live, body, Idempotency_Key=key)
-    cancelled = success(_cancel(acme.live, batch_id))
+    cancelled = success(acme.live.cancel(batch_id))
     assert (cancelled["status"], cancelled["final"], cancelled["issued_at"]) == ("cancelled", True, None)
     assert (cancelled["transactions"], cancelled["counts"], cancelled["refusal"]) == (None, None, None)
-    assert success(_cancel(acme.live, batch_id)) == cancelled == acme.live.batch(batch_id)
+    assert success(acme.live.cancel(batch_id)) == cancelled == acme.live.batch(batch_id)
     assert batch_id in [one["batch_id"] for one in acme.live.listed("batches", status="cancelled")]
     assert acme.live.balance == before
     # Its key is not free: a repeat that was on its way must not send what was called off.
@@ -295,7 +247,7 @@ def test_a_scheduled_batch_is_cancelled_once_and_for_all(acme: Organization) -> 
     assert "Idempotency-Key" in refusal(answer, 409, "batch")["batch"][0]
     assert answer.json()["additional_data"] == {"code": "batch_cancelled"}
     refusal(acme.live.send(body | {"amount": 6}, Idempotency_Key=key), 422, "idempotency_key")
-    refusal(_move(acme.live, batch_id, {"send_at": _ahead(_DAY)}), 409, "batch")
+    refusal(acme.live.move(batch_id, {"send_at": _ahead(_DAY)}), 409, "batch")
 
 
 def test_who_waits_for_a_batch_that_is_cancelled_is_told_at_once(narrow: Service) -> None:
@@ -310,7 +262,7 @@ def test_who_waits_for_a_batch_that_is_cancelled_is_told_at_once(narrow: Service
             time.sleep(0.5)  # Let them wait; a call that came later is told so, too.
             assert not any(told.done() for told in waiting)
             for one in (batch_id, large):
-                assert success(_cancel(acme.live, one))["status"] == "cancelled"
+                assert success(acme.live.cancel(one))["status"] == "cancelled"
             began = time.monotonic()
             for told in waiting:
                 refusal(told.result(), 409, "batch")
@@ -326,15 +278,15 @@ def test_what_is_issued_or_refused_is_neither_cancelled_nor_moved(narrow: Servic
     issued = made.live.send({"recipient": address(), "amount": 5}).json()["additional_data"]["batch_id"]
     with narrow.paused("worker"):
         refused = made.live.queue({"recipient": address(), "amount": 5})
-        assert "cancel" in refusal(_move(made.live, refused, {"send_at": _ahead(_DAY)}), 409, "batch")["batch"][0]
+        assert "cancel" in refusal(made.live.move(refused, {"send_at": _ahead(_DAY)}), 409, "batch")["batch"][0]
         made.change(is_suspended=True)
     until(lambda: made.live.batch(refused)["status"] == "refused", every_s=0.25)
     for batch_id in (issued, refused):
         before = made.live.batch(batch_id)
-        answer = _cancel(made.live, batch_id)
+        answer = made.live.cancel(batch_id)
         assert "reverse" in refusal(answer, 409, "batch")["batch"][0]
         assert answer.json()["additional_data"] == {"code": "batch_final"}
-        answer = _move(made.live, batch_id, {"send_at": _ahead(_DAY)})
+        answer = made.live.move(batch_id, {"send_at": _ahead(_DAY)})
         refusal(answer, 409, "batch")
         assert answer.json()["additional_data"] == {"code": "batch_not_scheduled"}
         assert made.live.batch(batch_id) == before
@@ -346,13 +298,13 @@ def test_what_is_anothers_is_404_and_stays_as_it_is(acme: Organization, globex: 
     before = acme.live.batch(batch_id)
     for key in (acme.development, globex.live, globex.development):
         for number in (batch_id, 999_999_999, 2**63 - 1, 2**63, 0):
-            refusal(_cancel(key, number), 404, "batch")
-            refusal(_move(key, number, {"send_at": _ahead(_DAY)}), 404, "batch")
+            refusal(key.cancel(number), 404, "batch")
+            refusal(key.move(number, {"send_at": _ahead(_DAY)}), 404, "batch")
     assert acme.live.batch(batch_id) == before
     refusal(acme.service.call("POST", f"/v1/batches/{batch_id}/cancel"), 401, "authorization")
     refusal(acme.service.call("PATCH", f"/v1/batches/{batch_id}", json={}), 401, "authorization")
     refusal(acme.live.call("POST", f"/v1/batches/{batch_id}/cancel", params={"a": "b"}), 400, "a")
-    success(_cancel(acme.live, batch_id))
+    success(acme.live.cancel(batch_id))
 
 
 # --- Issued -----------------------------------------------------------------------------------------------------------
@@ -373,10 +325,10 @@ def test_it_is_issued_at_its_moment_by_what_is_so_then(service: Service) -> None
     body = _body(minute)
     later, gone = _schedule(one.live, body, Idempotency_Key="b"), _schedule(one.live, _body(minute))
     moved = _schedule(one.live, _body(2 * _DAY))
-    success(_move(one.live, moved, {"send_at": _ahead(minute)}))
+    success(one.live.move(moved, {"send_at": _ahead(minute)}))
     refused = _schedule(stopped.live, _body(minute), Idempotency_Key="c")
     sandbox = _schedule(one.development, _body(minute))
-    success(_cancel(one.live, gone))
+    success(one.live.cancel(gone))
     # Neither the balance of today, nor an account that is not there yet, nor a suspension that comes counts now.
     one.refill(95)
     service.register(newcomer)

@@ -123,11 +123,6 @@ def test_a_misspelt_filter_is_not_ignored_and_names_the_nearest_known_one(acme: 
     refusal(acme.live.get(f"/v1/{name}?Limit=1&nonsense=&limit=0"), 400, "Limit", "nonsense", "limit")
 
 
-@pytest.mark.parametrize("path", ["batches/1", "transactions/1", "organization"])
-def test_a_call_without_parameters_takes_none(acme: Organization, path: str) -> None:
-    refusal(acme.live.get(f"/v1/{path}", limit="1"), 400, "limit")
-
-
 def test_a_cursor_serves_its_own_list_filters_organization_and_mode_alone(books: Books, acme: Organization) -> None:
     def refused(key: Key, name: str, **query: str) -> None:
         refusal(key.get(f"/v1/{name}", **query), 400, "cursor")

@@ -9,9 +9,6 @@ from tests.contract.calls import Organization, address, addresses, success
 from tests.deadline import until
 from tests.service.up import Service
 
-_GET = "/v1/batches /v1/batches/{id} /v1/transactions /v1/transactions/{id} /v1/organization /healthz /readyz /metrics"
-_POST = "/v1/points/verify /v1/points/send /v1/sandbox/reset"
-
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_a_probe_of_a_service_that_is_well_is_200_in_the_envelope(service: Service, path: str) -> None:
@@ -29,24 +26,6 @@ def test_the_metrics_count_what_was_issued_and_name_no_address_and_no_key(servic
     before = issued()
     success(acme.live.send({"recipient": address(), "amount": 1_000_000}), 201)
     until(lambda: issued() >= before + 1_000_000)
-
-
-def test_the_description_is_openapi_3_1_and_names_every_call(service: Service) -> None:
-    described = service.call("GET", "/openapi.json").json()
-    assert described["openapi"].startswith("3.1")
-    calls = {(method, path) for path, methods in described["paths"].items() for method in methods}
-    assert calls >= {("get", path) for path in _GET.split()} | {("post", path) for path in _POST.split()}
-
-
-def test_the_page_to_read_it_on_is_html_and_asks_no_other_host_for_anything(service: Service) -> None:
-    answer = service.call("GET", "/docs")
-    assert answer.headers["Content-Type"].startswith("text/html")
-    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-    sources = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
-    assert sources
-    for source in sources:
-        assert not re.match(r"(https?:)?//", source)
-        assert service.call("GET", str(answer.url.join(source).raw_path, "ascii")).status_code == 200
 
 
 def test_every_example_of_a_body_is_taken(acme: Organization) -> None:

@@ -1,8 +1,5 @@
 """A user's entries: what made the balance, newest first; they add up to it while points move."""
 
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
 import pytest
 
 from tests.contract.calls import TIMESTAMP, Organization, address, refusal, success
@@ -60,56 +57,6 @@ def test_the_entries_are_the_credits_and_what_was_taken_back_newest_first(
     assert service.json("users", "entries", str(user["id"])) == told
     assert service.json("users", "entries", str(user["id"]), "--limit", "2") == told[:2]
     assert service.command("users", "entries", "999999999", status=1).stderr == "points: There is no user 999999999.\n"
-
-
-def test_one_batch_may_pay_a_user_many_times(acme: Organization, ours: Platform) -> None:
-    email = address()
-    user = ours.registered(email)
-    items = [{"email": email, "amount": 1 + place, "reference": f"{place}"} for place in range(250)]
-    batch_id, ids = send(acme.live, {"items": items})
-    told = ours.entries(user["id"], limit=7)
-    assert [one["transaction_id"] for one in told] == ids[::-1]
-    assert [one["reference"] for one in told] == [one["reference"] for one in items[::-1]]
-    taken(acme.live, {"batch": batch_id})
-    told = ours.entries(user["id"], limit=99)
-    assert [one["transaction_id"] for one in told] == ids[::-1] * 2
-    assert [one["type"] for one in told] == ["reversal"] * 250 + ["credit"] * 250
-    assert sum(one["amount"] for one in told) == ours.user(user["id"])["balance"] == 0
-
-
-def test_no_entry_is_left_out_or_comes_twice_while_others_are_written(acme: Organization, ours: Platform) -> None:
-    email = address()
-    user = ours.registered(email)
-    walks, finished = 0, False
-
-    def write() -> None:
-        for number in range(24):
-            _, [paid] = send(acme.live, {"recipient": email, "amount": 10})
-            if number % 3 == 0:
-                taken(acme.live, {"transactions": [paid], "amount": 4})
-            if number % 6 == 0:
-                new = address()
-                send(acme.live, {"recipient": new, "amount": 1})
-                for known_by in (new, email):
-                    success(ours.change(user["id"], email=known_by))
-
-    with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(write)
-        while not finished:
-            finished = writing.done()
-            before = {_identity(one) for one in ours.entries(user["id"], limit=1000)}
-            seen = [_identity(one) for one in ours.entries(user["id"], limit=3)]
-            assert len(seen) == len(set(seen)), "an entry came twice"
-            assert before <= set(seen), "an entry was left out"
-            walks += 1
-        writing.result()
-    assert walks > 1
-    told = ours.entries(user["id"])
-    assert sum(one["amount"] for one in told) == ours.user(user["id"])["balance"] == 24 * 10 - 8 * 4 + 4
-
-
-def _identity(entry: dict[str, Any]) -> tuple[int, int | None]:
-    return entry["transaction_id"], entry["reversal_id"]
 
 
 def test_a_query_has_its_faults_named_and_no_user_is_not_found(ours: Platform) -> None:

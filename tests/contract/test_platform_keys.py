@@ -98,13 +98,3 @@ def test_a_missing_scope_is_403_and_named_before_any_fault(service: Service) -> 
             assert needed in sentence
     success(keys["users:write"].get(_USERS, limit=1))
     success(keys["users:read"].register(address()), 201)
-
-
-def test_a_platform_key_has_its_rate_limit_and_an_answer_its_id(narrow: Service) -> None:
-    one, other = platform(narrow, name="One"), platform(narrow, name="Other")
-    first = one.call("GET", _USERS, headers={"X-Request-Id": "the-caller-s-own"})
-    assert first.headers["X-Request-Id"] == "the-caller-s-own"
-    left = [int(key.get(_USERS).headers["RateLimit"].rpartition("=")[2]) for key in (one, one, other)]
-    assert left[0] == left[1] + 1 or left[1] == 299  # A new minute may begin between two calls.
-    assert left[2] == 299
-    assert first.headers["RateLimit-Policy"] == '"key";q=300;w=60'

@@ -146,11 +146,3 @@ def test_each_call_needs_its_scope_and_no_key_of_an_organization(
         refusal(answer, 403, "authorization")
         code = "wrong_key" if key is acme.live else "insufficient_scope"
         assert answer.json()["additional_data"]["code"] == code
-
-
-@pytest.mark.long
-def test_the_names_of_both_kinds_of_keys_have_one_rule(service: Service, shop: int) -> None:
-    for command in (["keys", "create", str(shop), "--name"], ["platform-keys", "create"]):
-        assert service.json(*command, "x" * 100)["name"] == "x" * 100
-        for name in ("x" * 101, " ", "two\nlines"):
-            service.command(*command, name, status=1)

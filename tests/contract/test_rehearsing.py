@@ -1,6 +1,5 @@
 """Rehearsing: the sandbox fails as live does, its clock goes on, and it has users of its own."""
 
-import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,10 +28,6 @@ moment = datetime.fromisoformat
 
 def _at(name: str) -> str:
     return f"{name}@sandbox.points.test"
-
-
-def _set_clock(key: Key, now: datetime) -> httpx.Response:
-    return key.call("POST", "/v1/sandbox/clock", json={"now": now.isoformat()})
 
 
 def _register(key: Key, email: str, *names: str) -> httpx.Response:
@@ -96,23 +91,6 @@ def test_verify_says_what_a_send_to_reserved_recipients_would_meet(made: Organiz
 def _verify(key: Key, word: str) -> httpx.Response:
     body = {"recipient": address(), "amount": 1}
     return key.call("POST", "/v1/points/verify", json=body, headers={"Points-Rehearse": word})
-
-
-def test_a_header_makes_verify_meet_what_it_names(made: Organization) -> None:
-    key = made.development
-    for word, code in (
-        ("suspended", "organization_suspended"),
-        ("disabled", "organization_disabled"),
-        ("insufficient", "insufficient_balance"),
-        ("accepted", None),
-    ):
-        answer = _verify(key, word)
-        assert success(answer)["validated"] is (code is None)
-        assert answer.json()["additional_data"]["code"] == code
-    refusal(_verify(key, "unavailable"), 503, "service")
-    refusal(_verify(key, "rate_limited"), 429, "rate_limit")
-    with pytest.raises(httpx.RemoteProtocolError, match="without sending a response"):
-        _verify(key, "silent")
 
 
 def test_by_a_header_a_balance_pays_nobody_a_send_is_202_or_gets_no_answer(made: Organization) -> None:
@@ -194,7 +172,7 @@ def test_the_clock_of_the_sandbox_moves_what_is_scheduled_and_held_and_a_reset_p
     waiting = [success(one.send({"recipient": address(), "amount": 5, "send_at": later}), 202) for one in (live, key)]
     held = success(key.send({"recipient": address(), "amount": 7, "hold_days": 31}), 201)["transactions"][0]
     kept = success(live.send({"recipient": address(), "amount": 7, "hold_days": 31}), 201)["transactions"][0]
-    assert success(_set_clock(key, began + 30 * _DAY)) == {
+    assert success(key.set_clock(began + 30 * _DAY)) == {
         "now": (began + 30 * _DAY).isoformat(timespec="microseconds").replace("+00:00", "Z")
     }
     until(lambda: key.is_issued(waiting[1]["batch_id"]), every_s=0.1)
@@ -203,7 +181,7 @@ def test_the_clock_of_the_sandbox_moves_what_is_scheduled_and_held_and_a_reset_p
     assert moment(issued["transactions"][0]["created_at"]) == moment(issued["issued_at"])
     assert key.get(f"/v1/transactions/{held['id']}").json()["data"]["state"] == "held"
 
-    success(_set_clock(key, began + 31 * _DAY + timedelta(minutes=1)))
+    success(key.set_clock(began + 31 * _DAY + timedelta(minutes=1)))
     until(lambda: key.get(f"/v1/transactions/{held['id']}").json()["data"]["state"] == "returned", every_s=0.1)
     fresh = success(key.send({"recipient": address(), "amount": 1, "hold_days": 1}), 201)["transactions"][0]
     assert moment(fresh["created_at"]) > began + 31 * _DAY
@@ -243,12 +221,12 @@ def test_the_clock_of_the_sandbox_moves_what_is_scheduled_and_held_and_a_reset_p
 def test_the_clock_goes_forwards_only_and_two_years_at_most(service: Service) -> None:
     key = organization(service, 0).development
     now = datetime.now(UTC)
-    success(_set_clock(key, now + 2 * _DAY))
-    [early] = refusal(_set_clock(key, now + _DAY), 400, "now")["now"]
+    success(key.set_clock(now + 2 * _DAY))
+    [early] = refusal(key.set_clock(now + _DAY), 400, "now")["now"]
     assert "must not be before the time of the sandbox" in early
-    [late] = refusal(_set_clock(key, now + 732 * _DAY), 400, "now")["now"]
+    [late] = refusal(key.set_clock(now + 732 * _DAY), 400, "now")["now"]
     assert "at most 731 days ahead" in late
-    success(_set_clock(key, now + 730 * _DAY))
+    success(key.set_clock(now + 730 * _DAY))
     for body in ({}, {"now": None}, {"now": "soon"}, {"now": 1}):
         refusal(key.call("POST", "/v1/sandbox/clock", json=body), 400, "now")
 
@@ -335,15 +313,3 @@ def test_every_fault_of_a_user_of_the_sandbox_is_named(made: Organization) -> No
         *["email", "first_name", "last_name", "lastname"],
     )
     success(made.development.call("POST", "/v1/sandbox/users", json={"email": address(), "first_name": "Ada"}), 201)
-
-
-def test_the_clock_moves_the_claims_too(service: Service) -> None:
-    key = organization(service, 0, sandbox_balance=1_000).development
-    email = address()
-    success(key.send({"recipient": email, "amount": 3, "hold_days": 1}), 201)
-    success(_set_clock(key, datetime.now(UTC) + 2 * _DAY))
-    began = time.time()
-    answer = _register(key, email)
-    user = success(answer, 201)
-    assert moment(user["created_at"]).timestamp() > began + 86_400
-    assert answer.json()["additional_data"]["claimed"] == {"transactions": 0, "amount": 0}

@@ -116,28 +116,3 @@ def test_an_id_with_an_address_in_it_is_listed_without_the_address_and_found_by_
     [row] = _found(made.development, 1, request_id=f"run-7:{name}")
     assert name not in json.dumps(row)
     assert _listed(made.development, request_id=row["request_id"]) == [row]
-
-
-@pytest.mark.parametrize(
-    ("query", "fields"),
-    [
-        ("status=", ["status"]),
-        ("status=600", ["status"]),
-        ("status=4x", ["status"]),
-        ("status=issued", ["status"]),
-        ("api_key=0", ["api_key"]),
-        ("batch=x", ["batch"]),
-        ("request_id=", ["request_id"]),
-        ("request_id=a%20b", ["request_id"]),
-        ("request_id=a&request_id=a", ["request_id"]),
-        ("request_id=%ff", ["request_id"]),
-        ("email=a@example.com", ["email"]),
-        ("cursor=", ["cursor"]),
-        (f"cursor={'A' * 38}", ["cursor"]),
-        ("limit=0&cursor=x&state=held", ["limit", "cursor", "state"]),
-    ],
-)
-def test_a_query_that_is_at_fault_is_refused_on_its_parameters(
-    made: Organization, query: str, fields: list[str]
-) -> None:
-    refusal(made.development.call("GET", f"/v1/requests?{query}"), 400, *fields)

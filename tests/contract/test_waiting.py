@@ -26,19 +26,6 @@ def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(narrow: S
     assert (batch["amount"], batch["current_balance"], len(batch["transactions"])) == (5, before - 5, 1)
 
 
-def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: Service) -> None:
-    caller = organization(narrow, 100).live
-    with narrow.paused("worker"):
-        batch_ids = {
-            wait: success(caller.send({"recipient": address(), "amount": 1}, **headers), 202)["batch_id"]
-            for wait, headers in (("ran_out", {}), ("not_wished", {"Prefer": "respond-async"}))
-        }
-    for wait, batch_id in batch_ids.items():
-        words = {"route=/v1/points/send", "status=202", f"batch_id={batch_id}", f"wait={wait}"}
-        until(lambda words=words: any(words <= set(line.split()) for line in narrow.output))
-        until(lambda batch_id=batch_id: caller.is_issued(batch_id), every_s=0.25)
-
-
 def test_a_caller_waits_as_long_as_it_prefers_and_is_told_so(narrow: Service) -> None:
     acme, body, told = organization(narrow, 1_000), {"recipient": address(), "amount": 5}, {}
     for prefer in ("wait=1", "wait=600", 'foo, wait="1"; x=1', "wait=1, wait=0", "wait=soon", "wait=-1", "wait"):

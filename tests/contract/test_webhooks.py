@@ -13,7 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, organization, refusal, success
 from tests.deadline import until
-from tests.receiver import Receiver, hang, status
+from tests.receiver import Receiver, status
 from tests.service.up import Service
 
 _WEBHOOK = {"id", "url", "types", "description", "status", "disabled_reason", "position", "failures", "failing_since"}
@@ -96,23 +96,6 @@ def test_an_event_arrives_within_a_second_of_its_commit(two: list[Organization],
     assert statistics.median(waits_s) < 1
 
 
-def test_slow_receivers_of_four_organizations_do_not_delay_a_stranger(
-    service: Service, two: list[Organization], receiver: Receiver
-) -> None:
-    stranger, slow = two[0].live, [organization(service) for _ in range(4)]
-    _make(stranger, receiver.url, types=["batch.issued"])
-    with Receiver().running() as silent:
-        silent.answer = hang
-        made = [(one.live, _make(one.live, silent.url)) for one in slow for _ in range(10)]
-        for key, webhook in made:
-            success(_act(key, webhook, "ping"))
-        until(lambda: len(silent.calls) >= 10, "the slow ones are called")
-        success(stranger.send({"recipient": address(), "amount": 1}), 201)
-        until(lambda: receiver.calls, "the stranger's event arrives", within_s=5)
-        for key, webhook in made:
-            success(_act(key, webhook, "disable"))
-
-
 def test_a_receiver_that_is_down_is_tried_again_attempts_shown(two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
     webhook = _make(key, receiver.url, types=["batch.issued"])
@@ -191,18 +174,6 @@ def test_skip_leaves_the_event_that_it_is_stuck_at(two: list[Organization], rece
     until(lambda: len(receiver.calls) == 2, "the next arrives")
     stuck, after = receiver.sequences
     assert after > stuck
-
-
-def test_for_a_day_after_a_rotation_both_secrets_sign(two: list[Organization], receiver: Receiver) -> None:
-    key = two[0].live
-    webhook = _make(key, receiver.url)
-    rotated = success(_act(key, webhook, "rotate"))
-    assert rotated["secret"] != webhook["secret"]
-    assert TIMESTAMP.match(rotated["old_secret_until"])
-    success(_act(key, webhook, "ping"))
-    until(lambda: receiver.calls, "the ping arrives")
-    for secret in (webhook["secret"], rotated["secret"]):
-        Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
 
 
 def test_a_second_rotation_within_a_day_ends_the_oldest_secret(two: list[Organization], receiver: Receiver) -> None:
@@ -288,32 +259,6 @@ def test_what_is_no_webhook_is_refused_with_every_fault(
         assert "did you mean batch.issued?" in errors["types.1"][0]
     if "desciption" in fields:
         assert "did you mean description?" in errors["desciption"][0]
-
-
-def test_commands_list_webhooks_and_their_lag(service: Service, two: list[Organization], receiver: Receiver) -> None:
-    key = two[0].live
-    receiver.answer = status(500)
-    webhook = _make(key, receiver.url)
-    success(_act(key, webhook, "ping"))
-    until(lambda: _read(key, webhook)["failures"] == 1, "an attempt has failed")
-    [listed] = [one for one in service.json("webhooks", "list") if one["id"] == webhook["id"]]
-    assert (listed["organization_id"], listed["mode"], listed["status"]) == (two[0].id, "live", "failing")
-    assert listed["lag_events"] >= 1
-    assert "secret" not in str(listed)
-    found = service.json("status")
-    assert [name.partition("@")[0] for name in found["deliveries"]] == ["deliveries"]
-    assert found["webhooks"]["failing"]["webhooks"] >= 1  # Other tests have webhooks too.
-    assert service.json("webhooks", "reencrypt")["webhooks"] >= 1
-
-
-def test_a_killed_delivering_worker_loses_nothing(narrow: Service, receiver: Receiver) -> None:
-    key = organization(narrow, 100).live
-    _make(key, receiver.url, types=["batch.issued"])
-    narrow.kill("deliveries")
-    batches = [key.send({"recipient": address(), "amount": 1}).json()["additional_data"]["batch_id"] for _ in range(3)]
-    until(lambda: len(receiver.calls) >= 3, "all have arrived", within_s=60)
-    arrived = list(dict.fromkeys(call.event["data"]["batch"]["batch_id"] for call in receiver.calls))
-    assert arrived == batches
 
 
 def test_with_redis_away_an_event_still_arrives(narrow: Service, receiver: Receiver) -> None:

@@ -15,9 +15,8 @@ PASS, BUSY, RATE_LIMITED, LOST, QUEUED, HELD = "pass", "busy", "rate limited", "
 class FlakyFront:
     """Passes calls on to a service at `url`, and does with the sends what `fates` say.
 
-    With `recipients_max` it also refuses longer lists, as a service with that setting does, or one with
-    a limit of bytes if it does not `say_limit`. A held send is delivered and not answered before `release` is called;
-    one that names an address of `held` is, whenever it comes, the first time.
+    With `recipients_max` it also refuses longer lists, as a service with that setting does. A held send is delivered
+    and not answered before `release` is called; one of an address of `held` is, the first time that it comes.
     """
 
     def __init__(
@@ -27,13 +26,11 @@ class FlakyFront:
         fates: Sequence[str] = (),
         held: Sequence[str] = (),
         recipients_max: int | None = None,
-        say_limit: bool = True,
     ) -> None:
         self.target = url
         self.fates = list(fates)
         self.held = [address.encode() for address in held]
         self.recipients_max = recipients_max
-        self.say_limit = say_limit
         self._held, self._released = threading.Semaphore(0), threading.Event()
         self._held_count = 0
         front = self
@@ -106,7 +103,7 @@ class FlakyFront:
         _reply(call, response.status_code, self._with_limit(call.path, response.content), passed)
 
     def _with_limit(self, path: str, content: bytes) -> bytes:
-        if self.recipients_max is None or not self.say_limit or not path.endswith("/v1/organization"):
+        if self.recipients_max is None or not path.endswith("/v1/organization"):
             return content
         document = json.loads(content)
         document["additional_data"]["limits"]["recipients"] = self.recipients_max
@@ -120,7 +117,7 @@ class FlakyFront:
             return False
         sentence = f"There must be at most {self.recipients_max} {field}, but there are {length}."
         refusal = {"success": False, "data": None, "errors": {field: [sentence]}, "additional_data": None}
-        _reply(call, 400 if self.say_limit else 413, json.dumps(refusal).encode(), {})
+        _reply(call, 400, json.dumps(refusal).encode(), {})
         return True
 
 

@@ -21,11 +21,6 @@ from tests.service.template import POINTS
 _AMOUNT = 10
 
 
-def _mostly_long(*rows: Any) -> list[Any]:
-    """Return the rows of a table of which the first alone is for every run."""
-    return [rows[0], *(pytest.param(*row, marks=pytest.mark.long) for row in rows[1:])]
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "people.csv"
@@ -78,85 +73,6 @@ def _results(path: Path, name: str = "people.result.csv") -> list[dict[str, str]
         return list(csv.DictReader(file))
 
 
-def test_each_line_is_sent_or_named_in_a_result(service: Service, path: Path, caller: Organization) -> None:
-    mark = uuid.uuid4().hex
-    service.account(f"ann.{mark}@example.com")
-    path.write_text(
-        f"name;email\nAnn;ann.{mark}@example.com\nNo;nonsense\nBob;bob.{mark}@example.com\nAgain;ANN.{mark}@example.com\n"
-    )
-    done = service.run(*_arguments(path, caller, service.url, "--label", "spring", "--yes"))
-    assert done.returncode == 3, "two lines were left out"
-    assert "line 3: must be an e-mail address" in done.stderr
-    assert "line 5: is the same address as line 2." in done.stderr
-    assert "Left after" in done.stdout
-    assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
-    rows = _results(path)
-    assert [(row["line"], row["debited"], row["credited"], row["held"]) for row in rows] == [
-        ("2", "yes", "yes", "no"),
-        ("3", "", "", ""),
-        ("4", "yes", "no", "yes"),
-        ("5", "", "", ""),
-    ]
-    transactions = service.call("GET", f"/v1/batches/{rows[0]['batch_id']}", key=caller.live).json()["data"][
-        "transactions"
-    ]
-    assert [str(transaction["id"]) for transaction in transactions] == [
-        rows[0]["transaction_id"],
-        rows[2]["transaction_id"],
-    ]
-    assert {transaction["label"] for transaction in transactions} == {"spring"}
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "status", "paid", "words"),
-    _mostly_long(
-        (
-            "name,manager_email,email\nByron, George,boss@X,george@X\nLee,boss@X,ann@X\n",
-            (),
-            3,
-            ["ann@X"],
-            "line 2: has 4 cells for 3 columns",
-        ),
-        ("recipient address,reply to email\nann@X,bob@X\n", (), 1, [], "“reply to email” (2)"),
-        ("email,email\nann@X,bob@X\n", ("--column", "2"), 0, ["bob@X"], ""),
-        ("email,points\nann@X,500\n", (), 0, ["ann@X"], "Not used      “points” (2)"),
-    ),
-)
-def test_a_list_is_paid_to_whom_it_names_or_not_at_all(
-    service: Service,
-    path: Path,
-    caller: Organization,
-    content: str,
-    options: Sequence[str],
-    status: int,
-    paid: Sequence[str],
-    words: str,
-) -> None:
-    mark = f"{uuid.uuid4().hex}.example"
-    path.write_text(content.replace("X", mark))
-    done = service.run(*_arguments(path, caller, service.url, "--yes", *options))
-    assert done.returncode == status, done.stdout + done.stderr
-    assert words in done.stdout + done.stderr
-    told = service.call("GET", "/v1/transactions", key=caller.live).json()["data"]["transactions"]
-    assert [transaction["email"] for transaction in told] == [email.replace("X", mark) for email in paid]
-
-
-def test_the_plan_in_a_pipe_is_plain_lines(service: Service, path: Path, caller: Organization) -> None:
-    path.write_bytes(
-        "".join(f"{email}\r\n" for email in ("E-Mail;Ort", *(f"u{n}@example.com;Köln" for n in range(9)))).encode(
-            "utf-16"
-        )
-    )
-    done = service.run(*_arguments(path, caller, service.url, "--label", "May", "--yes"))
-    shown = {name: rest.strip() for name, _, rest in (line.partition("  ") for line in done.stdout.splitlines())}
-    plan = {"Column": "“E-Mail” (1)", "Lines": "9", "Recipients": "9", "Label": "May", "Points each": "10"}
-    plan |= {"First": "u0@example.com, u1@example.com, u2@example.com", "In total": "90", "Left after": "910"}
-    plan |= {"Last": "u6@example.com, u7@example.com, u8@example.com", "Points debited": "90"}
-    assert shown | plan == shown
-    assert "\x1b" not in done.stdout
-    assert not any(line.endswith(" ") for line in done.stdout.splitlines())
-
-
 def test_one_result_tells_of_every_campaign_of_a_list(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     rehearsal = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
@@ -171,13 +87,12 @@ def test_one_result_tells_of_every_campaign_of_a_list(service: Service, path: Pa
     assert Path(_send(service, other, caller, "--label", "other")["result"]).name == "people.txt.result.csv"
 
 
-@pytest.mark.parametrize("say_limit", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_file_above_the_limit_is_split_and_a_busy_flaky_queueing_service_is_waited_for(
-    service: Service, path: Path, caller: Organization, say_limit: bool
+    service: Service, path: Path, caller: Organization
 ) -> None:
     emails = _write(path, 10)
     fates = [BUSY, PASS, RATE_LIMITED, LOST, BUSY, QUEUED]
-    with FlakyFront(service.url, fates=fates, recipients_max=4, say_limit=say_limit) as front:
+    with FlakyFront(service.url, fates=fates, recipients_max=4) as front:
         done = _send(service, path, caller, url=front.url)
         assert front.fates == []
     assert (done["batches"], done["debited"], done["current_balance"]) == (3, 10, 900)
@@ -188,16 +103,15 @@ def test_a_file_above_the_limit_is_split_and_a_busy_flaky_queueing_service_is_wa
     assert len({row["batch_id"] for row in rows}) == len({row["idempotency_key"] for row in rows}) == 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interrupted_run_ends_once_it_is_known_what_became_of_the_batches_under_way(
-    service: Service, path: Path, caller: Organization, number: signal.Signals
+    service: Service, path: Path, caller: Organization
 ) -> None:
     emails = _write(path, 10)
     # Batches on their way together arrive in any order, so the second and the third are told by their addresses.
     with FlakyFront(service.url, held=[emails[2], emails[4]], recipients_max=2) as front:
         with _running(service, path, caller, front.url) as process:
             assert front.is_holding(2), "two batches are accepted, and their answers never come"
-            process.send_signal(number)
+            process.send_signal(signal.SIGINT)
             printed, told = process.communicate(timeout=60)
         assert (process.returncode, json.loads(printed)["complete"], json.loads(printed)["sent"]) == (1, False, 6)
         assert "carry on" in told
@@ -211,10 +125,11 @@ def test_an_interrupted_run_ends_once_it_is_known_what_became_of_the_batches_und
 
 @pytest.mark.parametrize(
     ("number", "is_changed"),
-    _mostly_long(
-        *((signal.SIGKILL, is_changed) for is_changed in (False, True)),
-        *((number, is_changed) for number in (signal.SIGINT, signal.SIGTERM) for is_changed in (False, True)),
-    ),
+    [
+        (signal.SIGKILL, False),
+        (signal.SIGKILL, True),
+        *(pytest.param(signal.SIGTERM, is_changed, marks=pytest.mark.long) for is_changed in (False, True)),
+    ],
 )
 def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_the_list_was_changed(
     service: Service, path: Path, caller: Organization, number: signal.Signals, is_changed: bool
@@ -246,23 +161,6 @@ def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_
         assert (done["complete"], done["batches"], done["replayed_batches"], done["debited"]) == (True, 3, 2, 10)
         assert service.balance(caller.live) == 900
         assert [row["debited"] for row in _results(path)] == ["yes"] * 10
-
-
-@pytest.mark.long
-def test_a_run_cut_off_is_finished_with_its_own_key(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    with FlakyFront(service.url, fates=[HELD]) as front:
-        with _running(service, path, caller, front.url, "--key", caller.development) as process:
-            assert front.is_holding(1)
-            process.kill()
-            process.communicate(timeout=60)
-        assert f"with a key of organization {caller.id} for the sandbox was cut off" in _send(
-            service, path, caller, status=1
-        )
-        front.release()
-    done = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
-    assert json.loads(done.stdout)["replayed_batches"] == 1
-    assert _send(service, path, caller)["debited"] == 2
 
 
 def test_two_runs_of_a_list_do_not_go_on_at_the_same_time(service: Service, path: Path, caller: Organization) -> None:
@@ -315,27 +213,12 @@ def test_a_person_at_a_terminal_is_asked(
     assert service.balance(caller.live) == left
 
 
-def test_url_and_key_come_from_the_surroundings(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 1)
-    arguments = ["send", str(path), "--amount", "1", "--yes", "--json", "--data-dir", str(service.data_dir)]
-    done = service.run(*arguments, POINTS_KEY=caller.development)
-    assert (json.loads(done.stdout)["sandbox"], json.loads(done.stdout)["debited"]) == (True, 1)
-    assert service.balance(caller.live) == 1_000
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
-    _mostly_long(
+    [
         ([], 1, "there was no answer"),
         (["--yes", "--key", "pts_live_nonsense"], 1, "does not know this key"),
-        (["--yes", "--key", "pts_live_schlüssel"], 2, "a key holds letters, digits and _ only"),
-        (["--yes", "--url", "http://127.0.0.1:1"], 1, "cannot be reached"),
-        (["--yes", "--url", "ftp://127.0.0.1"], 1, "must begin with http:// or https://"),
-        (["--yes", "--label", "x" * 256], 1, "at most 255 characters"),
-        (["--yes", "--column", "nonsense"], 1, "its columns are “E-mail” (1)"),
-        (["--yes", "--label", "\udcff"], 2, "it is not in UTF-8."),
-        (["--yes", "--again", ""], 2, "needs a name"),
-    ),
+    ],
 )
 def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
     service: Service, path: Path, caller: Organization, arguments: Sequence[str], status: int, words: str
@@ -370,54 +253,3 @@ def test_a_full_disk_ends_the_run_and_pays_nobody_twice(service: Service, path: 
     assert (again["complete"], again["debited"], again["replayed_batches"]) == (True, 90, 1)
     assert service.balance(caller.live) == 100
     assert len(_results(path)) == 90
-
-
-@pytest.mark.long
-def test_a_result_that_is_a_folder_is_refused_first(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    path.with_name("people.result.csv").mkdir()
-    assert "people.result.csv is a folder" in _send(service, path, caller, status=1)
-    assert service.balance(caller.live) == 1_000
-
-
-@pytest.mark.long
-def test_a_result_link_to_nowhere_is_not_taken_for_none(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    _send(service, path, caller)
-    result = path.with_name("people.result.csv")
-    result.rename(path.with_name("elsewhere.csv"))
-    result.symlink_to(path.with_name("away.csv"))
-    path.write_text(path.read_text() + "new@example.com\n")
-    assert "is a link to a file that is not there" in _send(service, path, caller, status=1)
-    assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
-
-
-@pytest.mark.long
-def test_a_list_is_the_same_through_a_link(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    _send(service, path, caller)
-    path.write_text(path.read_text() + "new@example.com\n")
-    (path.parent / "other").mkdir()
-    link = path.parent / "other" / "list.csv"
-    link.symlink_to(path)
-    assert "2 of its recipients were paid then" in _send(service, link, caller, status=1)
-    assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
-
-
-@pytest.mark.long
-def test_a_key_is_taken_with_the_blanks_that_came_along(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    for key in (f" {caller.development}", f"{caller.development}\r\n"):
-        done = service.run(*_arguments(path, caller, service.url, "--yes", "--json", "--key", key))
-        assert json.loads(done.stdout)["sandbox"] is True
-    assert service.balance(caller.live) == 1_000
-
-
-@pytest.mark.long
-def test_what_is_not_in_utf_8_is_named_in_json_all_the_same(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 1)
-    path.write_bytes(path.read_bytes() + b"j\xfcr@example.com\n")
-    path = path.rename(path.with_name(os.fsdecode(b"f\xfcr.csv")))
-    outcome = _send(service, path, caller, status=3)
-    assert (outcome["debited"], outcome["bad_lines"][0]["email"]) == (1, "jür@example.com")
-    assert outcome["result"].endswith("f�r.result.csv")

@@ -4,15 +4,11 @@ import contextlib
 import http.client
 import json
 import os
-import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -20,33 +16,11 @@ import pytest
 from app.local import ports
 from tests.deadline import until
 from tests.e2e.raw_http import exchange
-from tests.e2e.test_logs import lines
 from tests.ports import free_port
 from tests.service.inside import Service
 from tests.service.up import STARTED_IN_S
 
 _SEEN_WITHIN_S = 30
-
-
-@pytest.mark.parametrize("name", ["Idempotency_Key", "X-Idempotency-Key"])
-def test_an_idempotency_key_under_a_wrong_name_is_told_the_right_one(service: Service, name: str) -> None:
-    body = {"recipient": "a@example.com", "amount": 1}
-    answer = service.call("POST", "/v1/points/send", key=service.organization(10).live, json=body, headers={name: "k1"})
-    assert "spelled Idempotency-Key" in answer.json()["errors"]["idempotency_key"][0]
-
-
-@pytest.mark.parametrize("given", [b"", b"mine-%b", b"%b@example.com"])
-def test_no_request_is_found_in_the_log_by_the_id_of_its_answer(service: Service, given: bytes) -> None:
-    given = given.replace(b"%b", uuid.uuid4().hex.encode())
-    line = b"X-Request-Id: " + given + b"\r\n" if given else b""
-    # With a length that is none, the head can be read.
-    twice = b"Idempotency-Key: a\r\nIdempotency-Key: b\r\n"
-    answer = exchange(service.port, b"GET /v1/batches HTTP/1.1\r\nHost: x\r\n" + line + twice + b"\r\n")
-    told = answer.headers["X-Request-Id"]
-    assert told
-    assert given.decode() in ("", told)
-    logged = sha256(told.encode()).hexdigest()[:32] if "@" in told else told
-    until(lambda: bool(lines(service, "not_a_request", f"request_id={logged}")), within_s=_SEEN_WITHIN_S)
 
 
 _FAULTS = [b"bad header\r\n", b"Idempotency_Key: a\r\n", b"Content-Length: -1\r\n"]
@@ -63,32 +37,6 @@ def test_what_is_no_request_gets_no_chunks_in_1_0_and_no_body_for_a_head(service
         answer = exchange(service.port, b"HEAD /v1/batches HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, line))
         assert (answer.status, answer.body, answer.rest) == (400, b"", b"")
         assert "Transfer-Encoding" not in answer.headers
-
-
-def test_what_is_no_request_is_counted(service: Service) -> None:
-    def counted() -> float:
-        figure = re.escape('points_requests_total{method="other",route="no route",status="400"} ')
-        found = re.search(rf"^{figure}(\S+)$", service.call("GET", "/metrics").text, re.MULTILINE)
-        return float(found[1]) if found else 0.0
-
-    exchange(service.port, b"NONSENSE\r\n\r\n")
-    until(lambda: counted() > 0, within_s=_SEEN_WITHIN_S)
-    before = counted()
-    for _ in range(3):
-        exchange(service.port, b"NONSENSE\r\n\r\n")
-    until(lambda: counted() >= before + 3, within_s=_SEEN_WITHIN_S)
-
-
-def test_a_caller_that_is_gone_before_it_is_answered_is_no_error(narrow: Service) -> None:
-    mark = uuid.uuid4().hex
-    written = len(narrow.output)
-    for _ in range(20):
-        with socket.create_connection(("127.0.0.1", narrow.port), timeout=10) as caller:
-            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # It resets the connection.
-            caller.sendall(b"NONSENSE\r\n\r\n")
-    assert narrow.call("GET", "/v1/organization", headers={"X-Request-Id": mark}).status_code == 401
-    until(lambda: bool(lines(narrow, mark)), within_s=_SEEN_WITHIN_S)
-    assert [line for line in narrow.output[written:] if re.search(r"│ [\d:.]+ error|Traceback", line)] == []
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +24,6 @@ from tests.conftest import Servers
 from tests.deadline import until
 from tests.service.inside import Service
 from tests.service.up import STARTED_IN_S
-from tests.unit.deployment.files import SHELL
 
 
 @pytest.fixture(scope="module")
@@ -68,89 +64,10 @@ def _ports(service: Service) -> list[str]:
     return ["--port", str(service.port), "--flower-port", str(service.flower_port)]
 
 
-def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(ours: Service, demo: dict[str, Any]) -> None:
-    shown = "\n".join(ours.output)
-    assert "POST /v1/points/verify  200" in shown
-    assert "POST /v1/points/send    201" in shown
-    for name, address in {
-        "HTTP": ours.url,
-        "Docs": f"{ours.url}/docs",
-        "Flower": f"http://127.0.0.1:{ours.flower_port}   user points, password ",
-        "Database": "postgresql://points:***@127.0.0.1:",
-        "Redis": "redis://:***@127.0.0.1:",
-    }.items():
-        assert f"  {name:<8}  {address}" in shown
-    assert shown.index(demo["development"]) < shown.index(demo["live"])
-    answer = ours.send(demo["live"], {"recipients": ["ada@example.com", "grace@example.com"], "amount": 50})
-    assert answer.status_code == 201
-    if shutil.which("curl") is not None:
-        lines = shown.split("to verify and to send:\n")[1].split("\n\n")[0]
-        pasted = subprocess.run([SHELL, "-e"], input=lines, capture_output=True, text=True, timeout=60, check=True)
-        assert re.findall(r"HTTP/1.1 (\d+)", pasted.stdout) == ["200", "201"]
-        assert ours.balance(demo["development"]) == 1_000_000 - 100
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("settings", "shown"),
-    [
-        (
-            {"POINTS_AMOUNT_MAX": "10", "POINTS_RECIPIENTS_MAX": "1", "POINTS_SANDBOX_BALANCE": "0"},
-            "ada@example.com    10 points, credited",
-        ),
-        ({"POINTS_RATE_LIMIT": "1/day"}, "A first batch was not issued: The service answers 429"),
-    ],
-)
-def test_a_first_start_fits_its_settings(tmp_path: Path, settings: dict[str, str], shown: str) -> None:
-    service = Service(tmp_path / "data", **settings)
-    try:
-        service.start()
-        output = "\n".join(service.output)
-    finally:
-        service.close()
-    assert shown in output
-    assert "pts_live_" in output
-    assert '"amount": 10}' in output or "POINTS_AMOUNT_MAX" not in settings
-
-
-@pytest.mark.long
-def test_it_runs_among_modules_of_the_same_names_and_tells_of_a_misspelt_setting(tmp_path: Path) -> None:
-    for name in ("app.py", "worker.py", "celery.py"):
-        (tmp_path / name).write_text("raise SystemExit('this is a module of somebody else')\n")
-    proxy = "http://127.0.0.1:1"
-    service = Service(tmp_path / "data", http_proxy=proxy, HTTP_PROXY=proxy, POINTS_RATE_LIMT="off")
-    service.folder = tmp_path
-    try:
-        service.start()
-        status = service.json("status")
-        words = "warning setting_not_known  name=POINTS_RATE_LIMT meant=POINTS_RATE_LIMIT"
-        until(lambda: sum(words in line for line in service.output) == 3, within_s=30)
-        shown = "\n".join(service.output)
-    finally:
-        service.close()
-    told = sorted(line.split("│")[0].strip() for line in service.output if words in line)
-    assert told == ["deliveries", "web", "worker1"]
-    assert (status["web"], status["flower"], len(status["workers"])) == (True, True, 1)
-    assert "POST /v1/points/send    201" in shown
-    assert " died (" not in shown
-    assert "FATAL" not in shown
-
-
-@pytest.mark.long
-def test_a_start_waits_for_a_command_that_uses_the_database(own_service: Service) -> None:
-    own_service.command("organizations", "create", "Acme")
-    at_work = DataDir(own_service.data_dir).try_lock("use.lock", shared=True)
-    assert at_work is not None
-    with ThreadPoolExecutor(1) as pool, at_work:
-        starting = pool.submit(own_service.start)
-        until(lambda: "Waiting for a command that uses the database …" in own_service.output, within_s=30)
-        assert not starting.done()
-        at_work.close()
-        starting.result(STARTED_IN_S)
-    own_service.command("audit")
-
-
-def test_a_start_that_waits_for_another_migration_ends_when_asked(tmp_path: Path, servers: Servers) -> None:
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_a_start_that_waits_for_another_migration_ends_when_asked(
+    tmp_path: Path, servers: Servers, interrupt: signal.Signals
+) -> None:
     empty = f"{servers.database_url}?options=-c%20search_path%3Dempty"
     own_service = Service(tmp_path / "data", DATABASE_URL=empty, REDIS_URL=servers.redis_url)
     with psycopg.connect(servers.database_url, autocommit=True) as other:
@@ -160,30 +77,9 @@ def test_a_start_that_waits_for_another_migration_ends_when_asked(tmp_path: Path
         up = own_service.up
         with subprocess.Popen(up, env=own_service.environment, stdout=subprocess.PIPE, text=True) as starting:
             until(lambda: other.execute(asking).rowcount == 1, "it waits for its turn")
-            starting.send_signal(signal.SIGINT)
+            starting.send_signal(interrupt)
             said, _ = starting.communicate(timeout=STARTED_IN_S)
     assert (starting.returncode, said.splitlines()[-1]) == (0, "Everything is stopped.")
-
-
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGTERM, signal.SIGHUP))]
-)
-def test_a_start_that_waits_is_ended_by_any_of_the_signals(own_service: Service, number: signal.Signals) -> None:
-    datadir = DataDir(own_service.data_dir)
-    datadir.create()
-    at_work = datadir.try_lock("use.lock", shared=True)
-    assert at_work is not None
-    command = own_service.up
-    pipe = subprocess.PIPE
-    with at_work, subprocess.Popen(command, env=own_service.environment, stdout=pipe, stderr=pipe, text=True) as up:
-        assert up.stdout is not None
-        assert "Waiting for a command" in up.stdout.readline()
-        up.send_signal(number)
-        try:
-            _, told = up.communicate(timeout=30)
-        finally:
-            up.kill()  # While the database is in use, it has started nothing yet.
-    assert (up.returncode, told) == (1, "points: Interrupted. Nothing was started.\n")
 
 
 def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, tmp_path: Path) -> None:
@@ -200,27 +96,6 @@ def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, t
         until(lambda: importing.poll() is not None, "it has ended")
         assert importing.returncode == 1
     assert server.process() is None
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("is_gone", [False, True])
-def test_a_service_whose_output_nobody_reads_goes_on_and_stops(own_service: Service, is_gone: bool) -> None:
-    up = own_service.up
-    process = own_service.process = subprocess.Popen(
-        up, env=own_service.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        while "Ctrl-C stops everything." not in process.stdout.readline():
-            assert process.poll() is None
-        if is_gone:
-            process.stdout.close()
-        key = json.loads((own_service.data_dir / "demo.json").read_text())["live"]
-        # Each is a line of a hundred bytes at least; a pipe takes 64 KB, and those between the parts as much.
-        with httpx.Client(base_url=own_service.url, headers={"Authorization": f"Bearer {key}"}, timeout=30) as caller:
-            statuses = Counter(caller.get("/v1/organization").status_code for _ in range(2_000))
-        assert statuses == {200: 2_000}
-        assert own_service.stop() == 0
 
 
 def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
@@ -320,22 +195,3 @@ def test_data_of_another_version_of_postgresql_is_named(own_service: Service) ->
         assert refused.returncode == 1
         assert "PostgreSQL 9" in refused.stderr
         assert "Traceback" not in refused.stderr
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system keeps no process to a core")
-def test_web_processes_share_the_cores_also_after_one_was_replaced(ours: Service) -> None:
-    cores = os.sched_getaffinity(0)
-
-    def kept_to(*, but: int | None = None) -> Counter[frozenset[int]]:
-        web = psutil.Process(_parts(ours)["web"]["pid"]).children()
-        with suppress(ProcessLookupError):  # One of them has just died.
-            return Counter(frozenset(os.sched_getaffinity(process.pid)) for process in web if process.pid != but)
-        return Counter()
-
-    processes = 2
-    alone = [frozenset({core}) for core in sorted(cores)]
-    shared = Counter([frozenset(cores)] * processes if len(cores) > processes else (alone * processes)[:processes])
-    until(lambda: kept_to() == shared)
-    killed = psutil.Process(_parts(ours)["web"]["pid"]).children()[0]
-    killed.kill()
-    until(lambda: kept_to(but=killed.pid) == shared)

@@ -24,7 +24,6 @@ time.sleep(600)
 """
 
 STAYS = _BEGIN + _WAIT
-DIES = _BEGIN + "note(f'start {time.monotonic()}')\nsys.exit(3)"
 SAYS_GOODBYE = (
     _BEGIN
     + """

@@ -48,10 +48,6 @@ class PayingFront:
         self.amount_max = 1_000_000_000
         self.recipients_max = 10_000
         self.created_at = datetime.now(UTC).isoformat()
-        self.is_old = False  # It does not know what was sent lately.
-        self.asked_about: list[str] = []  # The keys under which it was asked for that.
-        self.sent_before: dict[str, Any] = dict(NOBODY)
-        self.refusal: dict[str, list[str]] | None = None
         self.refusal_of_part: int | None = None  # The number of a part that is refused when it is sent.
         self._answers: dict[str, tuple[Any, dict[str, Any]]] = {}
 
@@ -81,16 +77,12 @@ class PayingFront:
         if path == "/v1/organization":
             limits = {"recipients": self.recipients_max, "amount": self.amount_max, "body_bytes": 8_388_608}
             return 200, _envelope(self._organization(), limits=limits), {}
-        if faults := self.refusal or self._faults(body):
+        if faults := self._faults(body):
             return _refused(400, faults)
         if path == "/v1/points/verify":
             return 200, _envelope({"validated": True, "error": None}, **_VERIFIED), {}
         assert key is not None, "every send has a key, and is asked about under it"
-        return self._asked_about(key) if path == "/v1/points/sent-before" else self._sent(body, key)
-
-    def _asked_about(self, key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
-        self.asked_about.append(key)
-        return _refused(404, {"path": ["No."]}) if self.is_old else (200, _envelope(self.sent_before), {})
+        return (200, _envelope(NOBODY), {}) if path == "/v1/points/sent-before" else self._sent(body, key)
 
     def _sent(self, body: Any, key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
         with self._lock:

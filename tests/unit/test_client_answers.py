@@ -1,16 +1,13 @@
 """What a call may raise: for whatever is answered and whatever is sent, one of ours, that says what to change."""
 
-import copy
 import json
-import pickle
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
-import points_client
-from points_client import Item, NoAnswer, Points, PointsError, Webhook
+from points_client import NoAnswer, Points, PointsError, Webhook
 from points_client.testing import KEY, URL, FakePoints
 from tests.client_halves import HALVES, points_of
 
@@ -156,99 +153,6 @@ def test_an_answer_about_something_else_than_what_was_asked_is_not_believed(name
     call, data, words = OTHERS[name]
     error = answered(half, 200, json.dumps(envelope(data, additional_data={})).encode(), call)
     assert words in str(error)
-
-
-ERRORS = [one for one in vars(points_client).values() if isinstance(one, type) and issubclass(one, PointsError)]
-
-
-@pytest.mark.parametrize("kind", ERRORS)
-@pytest.mark.parametrize(
-    "pass_on",
-    [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy],  # noqa: S301  # Our own.
-    ids=["pickle", "copy", "deep"],
-)
-def test_every_error_goes_to_another_process_with_all_it_carries(
-    kind: type[PointsError], pass_on: Callable[[PointsError], PointsError]
-) -> None:
-    carried: dict[str, Any] = {"status": 503, "errors": {"a": ["b"]}, "code": "c", "request_id": "d"}
-    error = kind("What to do", **carried, location="e", key="mine")
-    passed = pass_on(error)
-    assert (type(passed), str(passed), vars(passed)) == (kind, "What to do", vars(error))
-
-
-SURROGATE = "a\ud800b"
-REFUSED_BEFORE: dict[str, tuple[Callable[[Points], object], str]] = {
-    "umlaut": (lambda points: points.send(**BODY, idempotency_key="März-2026"), "idempotency_key"),
-    "newline": (lambda points: points.send(**BODY, idempotency_key="run-1\n"), "idempotency_key"),
-    "blanks": (lambda points: points.send(**BODY, idempotency_key=" ab "), "idempotency_key"),
-    "empty": (lambda points: points.send(**BODY, idempotency_key=""), "idempotency_key"),
-    "long": (lambda points: points.send(**BODY, idempotency_key="x" * 256), "idempotency_key"),
-    "of a reverse": (lambda points: points.reverse(batch=1, reason="x", idempotency_key="ü"), "idempotency_key"),
-    "address": (lambda points: points.send(recipients=["a@b.cc", SURROGATE], amount=1), r"recipients\.1"),
-    "item": (lambda points: points.send(items=[Item(email=SURROGATE)], amount=1), r"items\.0\.email"),
-    "label": (lambda points: points.verify(**BODY, label=SURROGATE), "label"),
-    "metadata": (lambda points: points.send(**BODY, metadata={"k": SURROGATE}), r"metadata\.k"),
-    "metadata's name": (lambda points: points.send(**BODY, metadata={SURROGATE: "v"}), "metadata"),
-    "reason": (lambda points: points.reverse(batch=1, reason=SURROGATE), "reason"),
-    "filter": (lambda points: list(points.transactions.list(email=SURROGATE)), "email"),
-    "types": (lambda points: list(points.events.list(types=[SURROGATE])), "types"),
-    "run": (lambda points: list(points.send_all([SURROGATE], run="r", amount=1)), r"items\.0\.email"),
-    "bytes": (lambda points: points.send(recipients=[b"a@b.cc"], amount=1), r"recipients\.0 .*bytes"),  # type: ignore[list-item]
-    "no number": (lambda points: points.send(recipients=["a@b.cc"], amount=float("nan")), "amount"),  # type: ignore[arg-type]
-    "id": (lambda points: points.batches.get("1/../2"), "id"),  # type: ignore[arg-type]
-    "id of truth": (lambda points: points.transactions.get(True), "id"),
-    "wait": (lambda points: points.send(**BODY, wait_s=-1), "seconds"),
-    "no wait": (lambda points: points.send(**BODY, wait_s=float("nan")), "seconds"),
-    "letters": (lambda points: points.send(recipients="a@b.cc", amount=1), "one string"),
-    "moment": (lambda points: points.send(**BODY, send_at=SURROGATE), "send_at"),
-}
-
-
-@pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize(("call", "words"), REFUSED_BEFORE.values(), ids=list(REFUSED_BEFORE))
-def test_what_cannot_be_sent_is_said_at_once_by_its_place(
-    call: Callable[[Points], object], words: str, half: str
-) -> None:
-    fake = FakePoints()
-    fake.faults.append(httpx.Response(500))
-    with points_of(half, KEY, URL, transport=fake) as points, pytest.raises((ValueError, TypeError), match=words):
-        call(points)
-    assert len(fake.faults) == 1, "nothing was sent"
-
-
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("points.example.com", "http://"),
-        ("ftp://x", "http://"),
-        ("http://", "host"),
-        ("http://[::1", "IPv6"),
-        ("http://x:port", "port"),
-        ("https://me:secret@x.example", "user"),
-        ("https://x.example?key=secret", "query"),
-        ("", "http://"),
-    ],
-)
-def test_what_is_no_address_of_a_service_is_none(url: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as error:
-        Points(KEY, url)
-    assert "secret" not in str(error.value)
-
-
-def test_a_key_with_a_line_in_it_is_not_repeated() -> None:
-    with pytest.raises(ValueError, match="copy it once more") as error:
-        Points("pts_dev_\nsecret", URL)
-    assert "secret" not in str(error.value)
-
-
-def test_a_client_is_made_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_KEY", KEY)
-    monkeypatch.delenv("POINTS_URL", raising=False)
-    with pytest.raises(ValueError, match="POINTS_URL is not set"):
-        Points.from_env()
-    monkeypatch.setenv("POINTS_URL", URL)
-    with Points.from_env(transport=FakePoints(balance=5)) as points:
-        assert (points.organization().balance, points.sandbox) == (5, True)
 
 
 def test_a_secret_is_not_shown() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from points_client import NoAnswer, NotAuthorized, PlatformPoints, Points, Refused
-from points_client.testing import KEY, LIVE_KEY, PLATFORM_KEY, URL, FakePoints, NotInFake
+from points_client import NoAnswer, Points, Refused
+from points_client.testing import KEY, URL, FakePoints, NotInFake
 from tests.client_halves import HALVES, points_of
 
 ANN: dict[str, Any] = {"recipients": ["ann@example.com"], "amount": 1}
@@ -32,13 +32,6 @@ def test_what_it_does_not_have_it_names_beside_the_sandbox(call: Callable[[Point
     assert fake.transactions == []
 
 
-def test_an_attribute_that_it_does_not_have_is_not_there_and_named_beside_the_sandbox() -> None:
-    fake = FakePoints()
-    with pytest.raises(NotInFake, match=r"does not have the attribute archive: .* sandbox"):
-        fake.archive(1)
-    assert not hasattr(fake, "webhooks")
-
-
 @pytest.mark.parametrize("half", HALVES)
 def test_it_fails_as_it_is_told_and_pays_once(half: str) -> None:
     fake = FakePoints(balance=9)
@@ -54,17 +47,3 @@ def test_it_fails_as_it_is_told_and_pays_once(half: str) -> None:
         with pytest.raises(Refused):
             points.send(**ANN)
     assert (fake.balance, [one["state"] for one in fake.transactions]) == (7, ["held", "held"])
-
-
-def test_each_call_takes_its_kind_of_key() -> None:
-    fake = FakePoints(live=True)
-    with Points(KEY, URL, transport=fake) as points, pytest.raises(NotAuthorized):
-        points.organization()
-    with Points(PLATFORM_KEY, URL, transport=fake) as points, pytest.raises(Refused, match="other kind"):
-        points.organization()
-    with PlatformPoints(LIVE_KEY, URL, transport=fake) as platform, pytest.raises(Refused, match="other kind"):
-        platform.users.get(1)
-    with Points(LIVE_KEY, URL, transport=fake) as points, pytest.raises(NotInFake):
-        points.rehearsing.register("ann@example.com", "Ann")
-    with PlatformPoints(PLATFORM_KEY, URL, transport=FakePoints()) as platform, pytest.raises(NotInFake):
-        platform.users.get(1)

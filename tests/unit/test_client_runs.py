@@ -2,13 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from points_client import AsyncPoints
 from points_client.testing import KEY, URL, FakePoints
 from tests.client_halves import HALVES, points_of
 
@@ -55,17 +54,6 @@ def test_a_run_is_streamed_with_two_parts_on_their_way(half: str) -> None:
 
 
 @pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize(
-    "options", [{"run": ""}, {"run": "a b"}, {"run": "x" * 231}, {"part_size": 0}, {"in_flight": 0}], ids=str
-)
-def test_a_run_without_a_name_or_a_size_is_refused(options: dict[str, Any], half: str) -> None:
-    asked: dict[str, Any] = {"run": "r", "amount": 1} | options
-    words = r"run|part_size|in_flight"
-    with pytest.raises(ValueError, match=words), points_of(half, KEY, URL, transport=FakePoints()) as points:
-        points.send_all(["a@example.com"], **asked)
-
-
-@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("part_size", [2, 10], ids=["two parts", "one part"])
 @pytest.mark.parametrize(
     ("items", "words"),
@@ -99,15 +87,3 @@ def test_an_address_may_come_again_with_references_and_where_it_is_allowed(half:
         assert len(list(points.send_all(items, run="r", amount=1, part_size=2))) == 4
         twice = points.send_all(["a@b.cc", "b@b.cc", "a@b.cc"], run="s", amount=1, part_size=2, allow_repeats=True)
         assert len(list(twice)) == 3
-
-
-def test_an_asynchronous_run_takes_asynchronous_iterables_too() -> None:
-    async def emails() -> AsyncIterator[str]:
-        for number in range(5):
-            yield f"{number}@example.com"
-
-    async def run() -> list[str]:
-        async with AsyncPoints(KEY, URL, transport=FakePoints()) as points:
-            return [one.email async for one in points.send_all(emails(), run="r", amount=1, part_size=2)]
-
-    assert asyncio.run(run()) == [f"{number}@example.com" for number in range(5)]

@@ -9,7 +9,6 @@ import migrations
 from tests.unit.locking_ddl import complaint, locking_rules_broken, sql_of
 
 _SCRIPTS = list(ScriptDirectory.from_config(migrations._config("")).walk_revisions())
-_REASON = "The table is empty until the release that fills it, so nobody waits."
 
 
 def _in_one_transaction(statements: str) -> str:
@@ -70,17 +69,3 @@ def test_should_refuse_what_would_hold_up_a_drain_or_break_the_release_before(st
 )
 def test_should_let_pass_what_a_working_service_does_not_notice(statements: str) -> None:
     assert locking_rules_broken(_in_one_transaction(statements)) == set()
-
-
-def test_a_migration_that_gives_its_reason_may_lock() -> None:
-    sql = _in_one_transaction("CREATE INDEX i ON users (first_name)")
-    assert complaint(sql, _REASON) is None
-
-
-@pytest.mark.parametrize("reason", ["", "because"])
-def test_should_refuse_an_exemption_without_a_reason_to_judge(reason: str) -> None:
-    assert complaint(_in_one_transaction("TRUNCATE users"), reason) is not None
-
-
-def test_should_refuse_an_exemption_that_nothing_needs() -> None:
-    assert complaint(_in_one_transaction("ALTER TABLE users ADD COLUMN a bigint"), _REASON) is not None

@@ -35,21 +35,6 @@ def last(written: list[str]) -> dict[str, Any]:
     return document
 
 
-def test_a_line_of_json_names_its_moment_its_part_and_its_event_first(written: list[str]) -> None:
-    logs.configure("web", log_format="json")
-    logs.logger().info("drained", organization_id=7, batch_ids=[1, 2], refused=None)
-    line = last(written)
-    assert list(line) == ["at", "level", "part", "event", "organization_id", "batch_ids"]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line["at"])
-    assert (line["level"], line["part"], line["event"], line["batch_ids"]) == ("info", "web", "drained", [1, 2])
-
-
-def test_a_line_of_text_is_one_line_and_leaves_out_what_is_not_known(written: list[str]) -> None:
-    logs.configure("web", log_format="text")
-    logs.logger().warning("hint_lost", batch_ids=[1, 2], seconds=0.123456, error=None, note="a\nb")
-    assert re.fullmatch(r"[\d:.]{12} warning hint_lost  batch_ids=1,2 seconds=0\.1235 note=a b\n", written[-1])
-
-
 def test_what_libraries_say_is_told_with_addresses_and_keys_masked(written: list[str]) -> None:
     logs.configure("web", log_format="json")
     said = "Error handling request /v1/transactions?email=%s, key %s, also %s"

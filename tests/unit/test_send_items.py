@@ -149,13 +149,3 @@ def test_the_plan_shows_the_sum_the_columns_and_the_first_and_last_addresses(fro
     }
     assert {name: shown.get(name) for name in wanted} == wanted
     assert "Not used" not in shown
-
-
-@pytest.mark.parametrize(
-    ("balance", "left"), [(4, "pays nobody."), (10, "pays only the first 1;"), (11, "the first 2;")]
-)
-def test_the_plan_says_how_far_the_balance_reaches(front: PayingFront, people: Path, balance: int, left: str) -> None:
-    front.balance = balance
-    shown = _plan(front, people, f"email,amount\n{ANN},5\n{BOB},6\n{CY},1\nd@example.com,9\n")
-    assert left in shown["Left after"]
-    assert len(front.paid) == balance // 5 - (balance == 10)

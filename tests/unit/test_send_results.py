@@ -1,9 +1,6 @@
 """The result beside a list: it stops whoever would be paid twice, and is never taken for none."""
 
-import errno
-import os
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,7 +8,8 @@ import pytest
 
 from tests.unit.paying_front import PayingFront, result_of, rows_of
 
-_EMAILS = ("ann@example.com", "bob@example.com", "cy@example.com")
+ANN, BOB, CY = _EMAILS = ("ann@example.com", "bob@example.com", "cy@example.com")
+_LIST = f"email,amount,reference,label\n{ANN},5,A-1,May\n{ANN},6,A-2,\n{BOB},7,,\n"
 _NEW = "new@example.com"
 
 
@@ -98,30 +96,6 @@ def test_a_list_that_was_changed_since_pays_nobody_twice_with_the_same_amount_an
     assert len(front.paid) == (3 if is_alike else 7)
 
 
-def test_offered_list_pays_the_unpaid_recipients(front: PayingFront, people: Path) -> None:
-    front.balance = 0
-    first = front.run(people, "--amount", "10")
-    assert (first.status, first.document["not_debited"]) == (0, 3)
-    front.balance = 10
-    again = front.run(people, "--amount", "10")
-    assert (again.document["not_debited"], again.document["undebited"]) == (3, first.document["undebited"])
-    second = front.run(Path(first.document["undebited"]), "--amount", "10")
-    assert (second.document["debited"], second.document["not_debited"]) == (1, 2)
-    assert Path(second.document["undebited"]).name == "people.undebited-2.csv"
-    front.balance = 1_000
-    third = front.run(Path(second.document["undebited"]), "--amount", "10")
-    assert (third.document["debited"], third.document["undebited"]) == (2, None)
-    assert front.paid == list(_EMAILS)
-    for path in (people, Path(first.document["undebited"]), Path(second.document["undebited"])):
-        front.run(path, "--amount", "10")
-    assert front.paid == list(_EMAILS), "however often they are given again"
-    _write(people, [*_EMAILS, _NEW])
-    assert (
-        "3 of its recipients were paid then with this amount and label, or may have been"
-        in front.run(people, "--amount", "10").told
-    )
-
-
 def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: PayingFront, people: Path) -> None:
     emails = ["+49170@sms.example.com", '"=HYPERLINK(""http://x"")"', "@ann", "-1", "a\tb"]
     _write(people, emails)
@@ -137,6 +111,24 @@ def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: Payi
     assert "1 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", "=1+1").told
 
 
+def test_a_result_that_is_a_link_to_nowhere_is_not_taken_for_none(front: PayingFront, people: Path) -> None:
+    front.run(people, "--amount", "10")
+    result_of(people).rename(people.with_name("elsewhere.csv"))
+    result_of(people).symlink_to(people.with_name("away.csv"))
+    _write(people, [*_EMAILS, _NEW])
+    assert "is a link to a file that is not there" in front.run(people, "--amount", "10").told
+    assert front.paid == list(_EMAILS)
+
+
+def test_a_list_is_the_same_through_a_link(front: PayingFront, people: Path, tmp_path: Path) -> None:
+    front.run(people, "--amount", "10")
+    _write(people, [*_EMAILS, _NEW])
+    (tmp_path / "other").mkdir()
+    (link := tmp_path / "other" / "list.csv").symlink_to(people)
+    assert "3 of its recipients were paid then" in front.run(link, "--amount", "10").told
+    assert front.paid == list(_EMAILS)
+
+
 @pytest.mark.parametrize("spelling", ["people.csv", "./people.csv", "folder/../people.csv", "link.csv"])
 def test_the_result_never_replaces_the_list_however_it_is_called(
     front: PayingFront, people: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
@@ -149,22 +141,48 @@ def test_the_result_never_replaces_the_list_however_it_is_called(
     assert front.paid == []
 
 
-def test_a_list_on_a_folder_without_locks_is_sent_from_a_copy_with_the_result_it_has(
-    front: PayingFront, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("6,A-2", "60,A-2", "Line 3 of people.csv has 60 points, but had 6, and what was sent cannot be changed."),
+        (f"{BOB},7,,\n", f"{BOB},7,,\n{CY},8,,\n", "3 of its recipients were paid then with this label, or may"),
+        (f"{BOB},7,,\n", f"{BOB},70,,\n{CY},8,,\n", "3 of its recipients were paid then with this label, or may"),
+        (f"{ANN},6,A-2", f"{CY},6,A-2", "3 of its recipients were paid then"),
+        ("A-2", "", "2 of its recipients were paid then"),
+        ("A-1", "B-1", "2 of its recipients were paid then"),
+        (",May", ",", "2 of its recipients were paid then"),
+        (f"{BOB},7,,\n", f"{BOB},7,B-1,\n", "3 of its recipients were paid then"),
+        (f"{BOB},7,,\n", f"{BOB},7,,June\n", "3 of its recipients were paid then"),
+        (f"{ANN},5,A-1,May\n{ANN},6,A-2,\n", f"{ANN},11,,May\n", "2 of its recipients were paid then"),
+    ],
+)
+def test_a_list_of_items_that_was_changed_since_pays_nobody_again(
+    front: PayingFront, people: Path, before: str, after: str, words: str
 ) -> None:
-    assert front.run(people, "--amount", "10").status == 0
+    people.write_text(_LIST)
+    front.run(people)
+    assert before in _LIST
+    people.write_text(_LIST.replace(before, after))
+    done = front.run(people)
+    assert (done.status, front.points) == (1, [5, 6, 7])
+    assert words in done.told
+    assert front.run(people, "--again", "once more").status in (0, 3), "unless that is what is wanted"
+    assert len(front.points) > 3
 
-    def without_locks(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    with monkeypatch.context() as network:
-        network.setattr("fcntl.flock", without_locks)
-        refused = front.run(people, "--amount", "10")
-    assert refused.status == 1
-    assert f"(No locks available). Copy it to a local folder, and send the copy with --result {result_of(people)}," in (
-        refused.told
-    )
-    (tmp_path / "local").mkdir()
-    copy = Path(shutil.copy(people, tmp_path / "local"))
-    assert front.run(copy, "--amount", "10", "--result", str(result_of(people))).status == 0
-    assert front.paid == list(_EMAILS)
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"email,amount,reference\n{ANN},5,A-3\n{ANN},6,A-4\n{BOB},7,B-1\n",
+        f"email,amount,label\n{ANN},5,June\n{BOB},7,July\n",
+        f"email,amount\n{CY},5\n",
+    ],
+)
+def test_new_references_new_labels_and_new_people_are_new_payments(
+    front: PayingFront, people: Path, content: str
+) -> None:
+    people.write_text(f"email,amount,reference,label\n{ANN},5,A-1,May\n{ANN},6,A-2,May\n{BOB},7,B-0,May\n")
+    front.run(people)
+    people.write_text(content)
+    done = front.run(people)
+    assert (done.status, len(front.paid)) == (0, 3 + content.count("@"))

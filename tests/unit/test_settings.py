@@ -68,37 +68,6 @@ def test_a_wrong_url_is_named_without_its_password(name: str, url: str, monkeypa
     assert "hush" not in sentence
 
 
-@pytest.mark.parametrize(
-    ("name", "url"),
-    [
-        ("DATABASE_URL", "postgresql://points@db/points?sslmode=require&connect_timeout=5&options=-c%20timezone%3DUTC"),
-        ("DATABASE_URL", "postgresql://points@/points?host=one&host=two&port=5432,5433"),
-        ("REDIS_URL", "rediss://:hush@cache/1?ssl_cert_reqs=none&socket_timeout=3"),
-        ("REDIS_URL", "redis://cache?db=3"),
-    ],
-)
-def test_the_options_that_a_driver_knows_are_taken(name: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, url)
-    assert getattr(settings(), name.lower()) == url
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("POINTS_RATE_LIMT", "POINTS_RATE_LIMIT"),
-        ("POINTS_MAX_RECIPIENTS", "POINTS_RECIPIENTS_MAX"),
-        ("POINTS_WAIT", "POINTS_WAIT_S"),
-        ("points_allow_repeat", "POINTS_ALLOW_REPEATS"),
-        ("POINTS_DATADIR", "POINTS_DATA_DIR"),
-        ("POINTS_DATABASE_URL", "DATABASE_URL"),
-        ("POINTS_REDIS_URL", "REDIS_URL"),
-    ],
-)
-def test_a_name_that_is_nearly_a_setting_s_is_told(name: str, meant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "1")
-    assert list(misspelt_settings()) == [(name, meant)]
-
-
 _NOT_MISSPELT = """
     POINTS_WAIT_S points_wait_s POINTS_KEY POINTS_DATA_DIR RATE_LIMT POINTS_PORT POINTS_SERVICE_HOST
     POINTS_PORT_8000_TCP_ADDR POINTS_SERVICE_PORT_HTTP
@@ -156,11 +125,3 @@ def test_a_wrong_key_for_secrets_is_named_and_not_repeated(monkeypatch: pytest.M
     with pytest.raises(SettingsError, match="POINTS_SECRETS_KEY is wrong: each key must be") as wrong:
         settings()
     assert given not in str(wrong.value)
-
-
-def test_several_keys_for_secrets_are_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = [f"{letter * 43}=" for letter in "AB"]
-    monkeypatch.setenv("POINTS_SECRETS_KEY", f" {keys[1]} ,{keys[0]},")
-    settings.cache_clear()
-    assert settings().secrets_key == (keys[1], keys[0])
-    assert keys[0] not in repr(settings())

@@ -3,17 +3,15 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import psutil
 import pytest
 
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.supervisor import Supervisor, kill_group, process_identity
-from tests.deadline import TIMEOUT_S, until
+from app.local.supervisor import Supervisor, kill_group
+from tests.deadline import until
 from tests.unit import parts
 from tests.unit.parts import process_of, start
 
@@ -60,30 +58,6 @@ def next_one(tmp_path: Path) -> Supervisor:
     return Supervisor(DataDir(tmp_path), click.echo)
 
 
-def test_leftovers_that_do_not_end_when_asked_are_killed(
-    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def out_of_patience(process: psutil.Process, timeout: float) -> None:
-        raise psutil.TimeoutExpired(timeout, process.pid)
-
-    part = parts.part(tmp_path, parts.IGNORES_THE_SIGNAL)
-    start(supervisor, tmp_path, part)
-    monkeypatch.setattr(psutil.Process, "wait", out_of_patience)
-    next_one.end_leftovers()
-    assert process_of(part).wait(TIMEOUT_S) == -signal.SIGKILL
-
-
-def test_leftovers_are_known_again_after_the_clock_was_set(
-    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leftover = parts.part(tmp_path, parts.STAYS)
-    start(supervisor, tmp_path, leftover)
-    boot_s = psutil.boot_time()
-    monkeypatch.setattr("psutil._psplatform.boot_time", lambda: boot_s + 7_200)
-    next_one.end_leftovers()
-    assert parts.is_gone(process_of(leftover).pid)
-
-
 def test_a_stranger_of_the_same_number_stays(supervisor: Supervisor, next_one: Supervisor, tmp_path: Path) -> None:
     stranger = parts.part(tmp_path, parts.STAYS, name="stranger")
     leftover = parts.part(tmp_path, parts.STAYS, name="leftover")
@@ -110,13 +84,3 @@ def test_a_group_whose_first_process_is_gone_is_left_alone(next_one: Supervisor,
         assert not parts.is_gone(child)
     finally:
         kill_group(first.pid)
-
-
-def test_leftovers_that_have_ended_by_themselves_are_no_error(next_one: Supervisor, tmp_path: Path) -> None:
-    next_one.end_leftovers()  # Nothing was ever noted.
-    with subprocess.Popen([sys.executable, "-Sc", ""]) as ended:
-        created = process_identity(psutil.Process(ended.pid))
-    known = {"gone": {"pid": ended.pid, "created": created, "stop_signal": signal.SIGTERM}}
-    DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
-    next_one.end_leftovers()
-    assert not (tmp_path / RUNNING_FILE).exists()

@@ -9,24 +9,14 @@ from hypothesis import assume, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.errors import Refused
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters
 from app.values.keys import hash_key, is_well_formed, new_key, new_platform_key
-from app.values.texts import checked_name
 from app.values.timestamps import timestamp
 
 _LIVE = new_key(sandbox=False).text
 _DEVELOPMENT = new_key(sandbox=True).text
 _ALPHANUMERIC = string.ascii_letters + string.digits
-
-
-@pytest.mark.parametrize(("sandbox", "prefix"), [(False, "pts_live_"), (True, "pts_dev_")])
-def test_the_prefix_tells_the_mode_of_a_key(*, sandbox: bool, prefix: str) -> None:
-    key = new_key(sandbox=sandbox)
-    assert key.text.startswith(prefix)
-    assert is_well_formed(key.text)
-    assert set(key.text.removeprefix(prefix)) <= set(_ALPHANUMERIC)
 
 
 def test_a_platform_key_has_the_form_of_the_others_and_its_own_prefix() -> None:
@@ -69,27 +59,6 @@ def test_a_lost_a_doubled_and_two_swapped_characters_are_noticed(text: str, data
     assert not is_well_formed(before + one + one + two + after)
     if one != two:
         assert not is_well_formed(before + two + one + after)
-
-
-@pytest.mark.parametrize("name", ["A", "x" * 255, "Søren 雨", "Two\nlines", "A\u00a0b"])
-def test_a_name_comes_back_without_the_blanks_around_it(name: str) -> None:
-    assert checked_name("The name", f" \t{name}\n") == name
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("", "The name must have 1 to 255 characters, but has 0."),
-        (" \u3000\t", "The name must have 1 to 255 characters, but has 0."),
-        ("x" * 256, "The name must have 1 to 255 characters, but has 256."),
-        ("a\0b", "The name must not contain a NUL character."),
-        ("M\udcfcller", "The name is not in UTF-8."),
-    ],
-)
-def test_what_is_no_name_is_refused_with_what_is_wrong(name: str, sentence: str) -> None:
-    with pytest.raises(Refused) as refused:
-        checked_name("The name", name)
-    assert refused.value.sentence == sentence
 
 
 @pytest.mark.parametrize(

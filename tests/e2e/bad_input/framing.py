@@ -67,21 +67,6 @@ _CHUNKS = [
         "a folded trailer": _GOOD_CHUNK + b"0\r\nX-Sum: 1\r\n 2\r\n\r\n",
     }.items()
 ] + [
-    # A trailer is not a header, whatever its name.
-    *(
-        raw(f"chunks: a trailer: {name}", _chunked(_GOOD_CHUNK + b"0\r\n" + trailer + b"\r\n\r\n"), 200)
-        for name, trailer in {
-            "a sum": b"X-Sum: 1",
-            "a key": b"Authorization: Bearer nonsense",
-            "a length": b"Content-Length: 1",
-            "chunks": b"Transfer-Encoding: gzip",
-            "a host": b"Host: a\r\nHost: b",
-            "two types": b"Content-Type: text/plain\r\nContent-Type: text/html",
-            "an expectation": b"Expect: tea",
-            "an underscore": b"Idempotency_Key: a",
-            "nothing": b"X-Empty:",
-        }.items()
-    ),
     raw("chunks: the key in a trailer", _KEY_IN_A_TRAILER, 401, "authorization"),
     raw("chunks: an empty body", _chunked(b"0\r\n\r\n"), 400, "body"),
     raw("chunks: over the limit", _chunked(_chunk(b" " * 4_500_000) * 2 + b"0\r\n\r\n"), 413, "body"),

@@ -102,31 +102,6 @@ _IDEMPOTENCY_KEYS = [
 ]
 
 
-def _host(*lines: bytes, version: bytes = b"1.1") -> bytes:
-    request = verify().replace(b"HTTP/1.1", b"HTTP/" + version)
-    return request.replace(b"Host: 127.0.0.1\r\n", b"".join(b"Host: %b\r\n" % line for line in lines))
-
-
-_HOSTS = {
-    "none": _host(),
-    "empty": _host(b""),
-    "a blank within": _host(b"a b"),
-    "a path": _host(b"a/b"),
-    "a user": _host(b"user@a"),
-    "a scheme": _host(b"http://a"),
-    "two": _host(b"a, b"),
-    "an open bracket": _host(b"[::1"),
-    "Latin-1": _host(b"\xe9"),
-    "markup": _host(b"<script>"),
-    "broken, in 1.0": _host(b"a/b", version=b"1.0"),
-}
-_GOOD_HOSTS = {
-    "none, in 1.0": _host(version=b"1.0"),
-    "a name and a port": _host(b"points.example.com:8000"),
-    "an underscore": _host(b"points_web_1:80"),
-    "no port behind the colon": _host(b"points:"),
-}
-
 _LINES = [
     raw(f"a line: {name}", verify(line), 400, "request")
     for name, line in {
@@ -181,8 +156,6 @@ CASES: list[Case] = [
     *_TYPES,
     *_ENCODINGS,
     *_IDEMPOTENCY_KEYS,
-    *raws("host", _HOSTS, 400, "request"),
-    *raws("host", _GOOD_HOSTS, 200),
     *_LINES,
     *raws("tolerated", _TOLERATED, 200),
 ]

@@ -30,11 +30,18 @@ _FAULTS = {
         "limit": "0 -1 1001 abc",
         "wait": f"-1 26 0.5 abc {_LONG}",
     },
+    b"/v1/requests": {
+        "status": "600 4x issued",
+        "api_key": "0",
+        "batch": "x",
+        "request_id": "a%20b %ff",
+        "cursor": f"{'A' * 38} %00",
+    },
     _STATEMENT: {"from": f"{CANARY} 2026-02-30 2026-1-1 20260101 2026-01-01T00:00:00Z %00 %ff {_LONG}"},
 }
 _OTHERS = [
     *((_TRANSACTIONS, "reference", f"{CANARY}%ff"), (_BATCHES, "idempotency_key", "%ff"), (_BATCHES, "status", "%ff")),
-    (_EVENTS, "cursor", "1"),
+    *((_EVENTS, "cursor", "1"), (b"/v1/requests", "email", "a@example.com")),
 ]
 _RIGHT = [
     *("", "&&&", "limit=1", "limit=0001", f"batch=9223372036854775807&email={ADDRESS}", f"email={quote(ADDRESS)}"),

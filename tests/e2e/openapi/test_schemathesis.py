@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from app.platform import keys as platform_keys
 from tests.service.inside import Service
 
 _HERE = Path(__file__).parent
@@ -18,20 +17,6 @@ _FINISHED_IN_S = 400
 def test_schemathesis_finds_no_5xx_and_no_undocumented_answer(service: Service, tmp_path: Path) -> None:
     caller = service.organization(1_000_000_000_000, sandbox_balance=1_000_000_000_000)
     _try_out(service, caller.development, tmp_path)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(_FINISHED_IN_S + 60)
-def test_schemathesis_finds_none_with_a_key_of_the_platform_either(tmp_path: Path) -> None:
-    """The test above makes the calls of the platform too, with a key of the wrong kind.
-
-    The service is this test's own, because users are erased and organizations disabled that others may have.
-    """
-    more = ("--include-path-regex", "^/v1/platform/", "--phases", "examples,coverage,fuzzing")
-    with Service(tmp_path / "data").running() as service:
-        with service.connection() as connection:
-            _, key = platform_keys.create(connection, "Tests")
-        _try_out(service, key, tmp_path, *more)
 
 
 def _try_out(service: Service, key: str, folder: Path, *more: str) -> None:

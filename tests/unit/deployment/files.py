@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,24 +79,11 @@ def _interpolated(value: Any, environment: Mapping[str, str]) -> Any:
     return _VARIABLE.sub(replacement, value)
 
 
-def compose_variables() -> dict[str, set[tuple[str | None, str | None]]]:
-    """Return each variable of the compose file with the operators and words that it is used with."""
-    found: dict[str, set[tuple[str | None, str | None]]] = {}
-    for match in _VARIABLE.finditer(json.dumps(raw_compose())):
-        if match["name"]:
-            found.setdefault(match["name"], set()).add((match["operator"], match["word"]))
-    return found
-
-
 def instructions(name: str) -> list[str]:
     """Return what follows each instruction of that name in the Dockerfile, its lines joined."""
     lines = (line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.strip().startswith("#"))
     joined = "\n".join(lines).replace("\\\n", " ")
     return [" ".join(line.split()[1:]) for line in joined.splitlines() if line.startswith(f"{name} ")]
-
-
-def pyproject() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def seconds(duration: str) -> int:

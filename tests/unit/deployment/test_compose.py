@@ -1,17 +1,13 @@
 """The compose file: valid, its secrets kept from who needs none; what its containers run, may, and have time for."""
 
 import json
-import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from app.messaging.jobs import TASK_TIME_LIMIT_S
 from app.settings import Settings
-from app.webhooks.posting import ATTEMPT_TIMEOUT_S
 from tests.unit.deployment.files import (
     OF_OURS,
     ROOT,
@@ -19,7 +15,6 @@ from tests.unit.deployment.files import (
     SECRETS,
     MissingVariableError,
     compose,
-    compose_variables,
     seconds,
     service,
 )
@@ -41,13 +36,6 @@ def test_the_compose_file_is_valid_by_the_published_schema() -> None:
 def test_nothing_starts_without_each_secret(secret: str) -> None:
     with pytest.raises(MissingVariableError, match=f"^{secret}: set it in .env to "):
         compose({**SECRETS, secret: ""})
-
-
-def test_no_secret_has_a_default() -> None:
-    variables = compose_variables()
-    secret = {name for name in variables if re.search("PASSWORD|AUTH|SECRET|KEY", name)}
-    assert secret == set(SECRETS)
-    assert {operator for name in secret for operator, _ in variables[name]} == {":?"}
 
 
 def test_a_secret_reaches_only_who_needs_it() -> None:
@@ -122,23 +110,3 @@ def test_a_container_is_not_root_gains_no_rights_and_writes_only_where_it_must(n
     assert {"privileged", "cap_add", "network_mode", "pid"}.isdisjoint(found)
     # The image of ours has its user; those of the servers would start as root.
     assert found.get("user") == {"postgres": "postgres", "redis": "valkey"}.get(name)
-
-
-@pytest.mark.parametrize("name", sorted(compose()["services"]))
-def test_a_container_has_an_end_of_memory_and_processes_that_can_be_moved(name: str) -> None:
-    assert re.fullmatch(r"\d+[mg]", service(name)["mem_limit"])
-    assert service(name, {**SECRETS, f"{name.upper()}_MEMORY": "7g"})["mem_limit"] == "7g"
-    assert int(service(name)["pids_limit"]) >= 2_048
-
-
-def test_web_is_given_the_time_to_let_waiting_calls_finish() -> None:
-    gateway = import_module("app.web.gunicorn")  # It reads the settings when it is imported.
-    assert seconds(service("web")["stop_grace_period"]) > gateway.graceful_timeout
-
-
-def test_a_delivering_worker_is_given_the_time_to_let_its_attempts_finish() -> None:
-    assert seconds(service("deliveries")["stop_grace_period"]) > ATTEMPT_TIMEOUT_S
-
-
-def test_a_worker_is_given_the_time_to_let_its_drains_finish() -> None:
-    assert seconds(service("worker")["stop_grace_period"]) > TASK_TIME_LIMIT_S
