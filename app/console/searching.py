@@ -158,7 +158,8 @@ def listed(
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return the rows of the page that a form asks for, none if it has faults, and what the templates of lists take."""
     asked = _asked_of(kind, who, form, fixed)
-    page, totals, of = Page[Any]([], None), None, {"filters": asked.filters, "limit": asked.limit}
+    page: Page[Any] = Page([], None)
+    totals, of = None, {"filters": asked.filters, "limit": asked.limit}
     # Of one address the points are not those of its batches.
     has_totals = totals_of and asked.start is None and (kind != "batches" or asked.filters.email_key is None)
     if not form.errors:
