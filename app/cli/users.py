@@ -142,7 +142,10 @@ def import_file(file: Path, sheet: str | None = None) -> Answer:
         f" {counted(len(bad), 'bad row')}."
     )
     outcome = {
-        **{"registered": counts.registered, "already_registered": counts.already_registered, "bad": len(bad)},
-        **{"bad_rows": [row._asdict() for row in bad], "errors_file": counts.errors_file},
+        "registered": counts.registered,
+        "already_registered": counts.already_registered,
+        "bad": len(bad),
+        "bad_rows": [row._asdict() for row in bad],
+        "errors_file": counts.errors_file,
     }
     return Answer(outcome, sentence=sentence, faults=faults, exit_status=1 if bad else 0)
