@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
-from functools import reduce
 
 import click
 from sqlalchemy.exc import DBAPIError
@@ -82,8 +81,9 @@ def _command(kind: str) -> click.Command:
     Without the last line, which tells the number of rows and their sums, the file broke off: give the same command with
     --after and the id in its last whole line.
     """
-    command = click.command(kind, help=words, short_help=f"Write all {kind}.")
-    return command(reduce(lambda function, option: option(function), reversed(options), run))
+    for option in reversed(options):
+        run = option(run)
+    return click.command(kind, help=words, short_help=f"Write all {kind}.")(run)
 
 
 for _kind in KINDS:

@@ -64,7 +64,7 @@ def by_operator() -> Author:
     return Author(operator=user_name(os.getuid())[:OPERATOR_LENGTH_MAX])
 
 
-def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at_most: int, **of: int) -> list[_Row]:
+def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at_most: int, **of: Any) -> list[_Row]:
     """Return the first rows of a list of the platform's, each page of it read in a transaction of its own.
 
     Raises:

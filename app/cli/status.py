@@ -104,18 +104,18 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
 def _database(*, with_organizations: bool) -> Found:
     """Return whether PostgreSQL answers, and what its tables tell: what waits in the queue, and the organizations."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
-    unknown: dict[str, Any] = {"settings_missing": None, **dict.fromkeys(_OF_TABLES)}
+    unknown: dict[str, Any] = dict.fromkeys(_OF_TABLES)
     try:
         with engine.begin() as connection:
             return {
                 "database": f"PostgreSQL {release_of_server(connection)}",
                 "database_error": why_read_only(connection),
-                **unknown,
                 "settings_missing": [lack._asdict() for lack in missing(connection, session_settings())],
+                **unknown,
                 **(_tables(connection, with_organizations=with_organizations) if has_tables(connection) else {}),
             }
     except SQLAlchemyError as error:
-        unknown |= {"organizations": None} if with_organizations else {}
+        unknown |= {"settings_missing": None} | ({"organizations": None} if with_organizations else {})
         return {"database": None, "database_error": _reason(error), **unknown}
     finally:
         engine.dispose()

@@ -141,6 +141,11 @@ def import_file(file: Path, sheet: str | None = None) -> Answer:
         f"{points(counts.registered)} registered, {points(counts.already_registered)} registered already,"
         f" {counted(len(bad), 'bad row')}."
     )
-    told = {"registered": counts.registered, "already_registered": counts.already_registered, "bad": len(bad)}
-    told |= {"bad_rows": [row._asdict() for row in bad], "errors_file": counts.errors_file}
-    return Answer(told, sentence=sentence, faults=faults, exit_status=1 if bad else 0)
+    outcome = {
+        "registered": counts.registered,
+        "already_registered": counts.already_registered,
+        "bad": len(bad),
+        "bad_rows": [row._asdict() for row in bad],
+        "errors_file": counts.errors_file,
+    }
+    return Answer(outcome, sentence=sentence, faults=faults, exit_status=1 if bad else 0)

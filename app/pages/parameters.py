@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from typing import TypeVar
+from typing import Any
 
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.errors import InvalidAddress
@@ -16,8 +16,6 @@ from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, 
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
-
-_Value = TypeVar("_Value")
 
 # The forms of some parameters, as regular expressions for JSON Schema.
 FORMS = {
@@ -41,14 +39,10 @@ class ParameterFault(Exception):
     """A value is at fault; the text says what it must be, and completes “The <name> parameter …”."""
 
 
-def word_of(
-    rule: str,
-    fits: Callable[[str], object],
-    value: Callable[[str], _Value] = str,  # type: ignore[assignment]
-) -> Callable[[str], _Value]:
+def word_of(rule: str, fits: Callable[[str], object], value: Callable[[str], Any] = str) -> Callable[[str], Any]:
     """Return the parser of a parameter: a text that `fits`, as its value. `rule` completes “must be …”."""
 
-    def read(text: str) -> _Value:
+    def read(text: str) -> Any:
         if not fits(text):
             raise ParameterFault(f"must be {rule}, but is {shown(text)}.")
         return value(text)

@@ -133,7 +133,7 @@ class Run:
             self.balance, self._last_batch_id = issued.current_balance, issued.batch_id
         self.totals.update(
             batches=1,
-            replayed=issued.replayed,
+            replayed=int(issued.replayed),
             sent=len(issued.transactions),
             debited=len(debited),
             credited=sum(transaction.credited for transaction in debited),
