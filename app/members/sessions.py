@@ -149,7 +149,10 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    return SignedIn(*row[:3], Member(**dict(zip(Member.__slots__, row[3:], strict=True))))
+    session_id, organization_name, time_zone, *member = row
+    return SignedIn(
+        session_id, organization_name, time_zone, Member(**dict(zip(Member.__slots__, member, strict=True)))
+    )
 
 
 _FIND = text("""

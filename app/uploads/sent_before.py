@@ -115,8 +115,8 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
         for row in batches.transactions_of(
             connection,
             batch.id,
-            batch.debited_count,
             organization_id=batch.organization_id,
+            first=batch.debited_count,
             at_most=batch.recipient_count - batch.debited_count,
         ):
             amount = batch.amount if row.amount is None else row.amount

@@ -13,7 +13,7 @@ from app.batches import approval, schedule
 from app.batches.accept import Acceptance, Send, SendingMember, accept
 from app.batches.request import IssueRequest
 from app.ledger.returns import extend
-from app.members import members
+from app.members import links
 from app.postgres.database import transaction
 from app.scope import Scope
 from app.values.ids import POSITIONS
@@ -82,14 +82,14 @@ def write_what_was_answered() -> None:
     with transaction() as connection:
         organizations.change(connection, organization_id, {"is_suspended": False})
         organizations.change(connection, organization_id, {"low_balance": 50})
-        member = members.create(connection, organization_id, "eli@example.com", "Eli", "E", role="sender", by=None)
+        member_id, _ = links.add(connection, organization_id, "eli@example.com", "Eli", "E", role="sender", by=None)
         request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=40, atomic=False, label=None)
-        [sent] = accept(connection, [Send(SendingMember(member.id, False), request, None)])  # Batch 18 makes
+        [sent] = accept(connection, [Send(SendingMember(member_id, False), request, None)])  # Batch 18 makes
         assert isinstance(sent, Acceptance)
         hook = {"url": "https://192.0.2.7/", "types": ["*"], "secret": "s", "position": 0}
         webhooks.add(connection, Scope(organization_id, sandbox=False), **hook)
         scheduled = IssueRequest(emails=[BOB], email_keys=[BOB], amount=1, atomic=False, label=None, send_at=tomorrow)
-        accept(connection, [Send(SendingMember(member.id, False), scheduled, None)])  # Batch 19 stays scheduled.
+        accept(connection, [Send(SendingMember(member_id, False), scheduled, None)])  # Batch 19 stays scheduled.
     books.drain_all(organization_id)  # the balance low.
     with transaction() as connection:  # Key 7 is revoked, and that is told last.
         revoked, _ = api_keys.create(connection, organization_id, sandbox=False)

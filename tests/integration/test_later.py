@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 from sqlalchemy import Connection
 
+from app.batches import approval, schedule
 from app.batches import read as batches
-from app.batches import schedule, unanswered
 from app.batches.queue import count_queued
 from app.errors import BatchConflict
 from app.messaging import process_redis, requests
@@ -186,7 +186,7 @@ def test_a_key_lives_from_the_end_of_its_batch_on_and_is_kept_while_the_batch_wa
     books.execute("UPDATE organizations SET approval_above = 0, approval_of = 'all'")
     rejected = books.queue_batch(organization_id, [ANN], 1, idempotency_key="rejected")
     books.execute("UPDATE batches SET created_at = now() - interval '300 days'")
-    books.run(unanswered.reject_unanswered, at_most=9)
+    books.run(approval.reject_unanswered, at_most=9)
     _come("1 s", issued)
     _release()
     books.drain_all(organization_id)
