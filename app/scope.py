@@ -1,4 +1,4 @@
-"""The organization and the mode that a call, a page or a message is about."""
+"""The organization and the mode that a call, a page or a message is about; and who does something."""
 
 from typing import NamedTuple
 
@@ -8,3 +8,28 @@ class Scope(NamedTuple):
 
     organization_id: int
     sandbox: bool
+
+
+OPERATOR_LENGTH_MAX = 100
+KINDS = MEMBER, PLATFORM_KEY, OPERATOR = "member", "platform_key", "operator"
+
+
+class Author(NamedTuple):
+    """Who does something, by one of the three; `operator` is the name of the system user who gives a command.
+
+    None of them: nobody whom we know, such as somebody who gives a wrong password.
+    """
+
+    member_id: int | None = None
+    platform_key_id: int | None = None
+    operator: str | None = None
+
+
+NOBODY = Author()
+
+
+class AskedAuthor(NamedTuple):
+    """Whose actions are asked for: those of a kind, or (`which`) of one member, platform key or operator of it."""
+
+    kind: str
+    which: int | str | None

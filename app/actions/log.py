@@ -8,7 +8,7 @@ is about by ids, and holds no address and no name of a user, no key and no passw
 from sqlalchemy import Connection, text
 
 from app.postgres.database import author_of
-from app.values.authors import Author
+from app.scope import Author
 
 # On members, sessions, keys and webhooks.
 MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "member.role_changed"

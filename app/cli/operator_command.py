@@ -26,8 +26,8 @@ from app.pages.queries import Query, parse_page_request
 from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out, transaction
 from app.postgres.timed_connection import WrongSession
+from app.scope import OPERATOR_LENGTH_MAX, Author
 from app.settings import settings
-from app.values.authors import OPERATOR_LENGTH_MAX, Author
 
 _Row = TypeVar("_Row")
 

@@ -18,8 +18,8 @@ from app.errors import PointsError
 from app.members import members, sessions
 from app.postgres.database import transaction
 from app.reversals.read import ReversalRow
+from app.scope import Author
 from app.statement.makeup import Sender
-from app.values.authors import Author
 
 _News = TypeVar("_News")
 

@@ -17,8 +17,8 @@ from app.ledger.claim import claim_all
 from app.ledger.held import exclude_reversals, holders_of
 from app.postgres.database import digest, row_with_id, single_statement, transaction
 from app.postgres.locks import outlast_writers
+from app.scope import Author
 from app.users import RegisteredUser
-from app.values.authors import Author
 
 _HAVE_ADDRESSES = ("batches", "transactions", "uploads", "upload_parts")
 

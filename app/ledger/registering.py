@@ -14,10 +14,10 @@ from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Array, Reference
 from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, register
 from app.ledger.held import exclude_reversals, holders_of
 from app.postgres.database import transaction
+from app.scope import Author
 from app.settings import Settings
 from app.users import NewUser, RegisteredUser, in_order
 from app.values.addresses import Address
-from app.values.authors import Author
 from app.values.texts import REFERENCE_LENGTH_MAX
 
 BULK_MAX = 1_000

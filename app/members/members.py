@@ -9,8 +9,8 @@ from sqlalchemy import Connection, text
 from app.actions import log as actions
 from app.errors import NotFound, Refused
 from app.postgres.database import row_to, row_with_id
+from app.scope import Author
 from app.values.addresses import parse
-from app.values.authors import Author
 
 # Each role includes the ones before it.
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"

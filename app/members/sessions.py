@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from app.actions import log as actions
 from app.errors import NotFound
 from app.members.members import Member
-from app.values.authors import Author
+from app.scope import Author
 from app.values.ids import require_id
 from app.values.keys import hash_token, new_token
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from app.noun import Id, Noun, Part, Shown, says, says_one_of
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import Listing
-from app.values.authors import KINDS, MEMBER, OPERATOR, PLATFORM_KEY
+from app.scope import KINDS, MEMBER, OPERATOR, PLATFORM_KEY
 
 
 class ActionRow(NamedTuple):

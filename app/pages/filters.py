@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
+from app.scope import MEMBER, OPERATOR, PLATFORM_KEY, AskedAuthor
 from app.settings import INT64_MAX
-from app.values.authors import MEMBER, OPERATOR, PLATFORM_KEY, AskedAuthor
 from app.values.ids import POSITIONS, batch_and_position
 
 Row = TypeVar("Row")

@@ -8,9 +8,9 @@ from typing import Any
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.errors import InvalidAddress
 from app.pages import cursors
+from app.scope import OPERATOR, AskedAuthor
 from app.settings import INT64_MAX
 from app.values import addresses
-from app.values.authors import OPERATOR, AskedAuthor
 from app.values.headers import REQUEST_ID, is_request_id, trace_id_of
 from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp

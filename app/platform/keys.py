@@ -10,7 +10,7 @@ from app.actions import log as actions
 from app.errors import InsufficientScope, InvalidKey, NotFound
 from app.events.log import PLATFORM_TYPES
 from app.postgres.database import row_to
-from app.values.authors import Author
+from app.scope import Author
 from app.values.ids import require_id
 from app.values.keys import new_platform_key
 from app.values.texts import checked_key_name

@@ -11,8 +11,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import NotFound
 from app.postgres.connections import engine, psycopg_connection
+from app.scope import NOBODY, Author
 from app.settings import INT64_MAX
-from app.values.authors import NOBODY, Author
 from app.values.ids import require_id
 
 _T = TypeVar("_T")

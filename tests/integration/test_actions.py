@@ -24,7 +24,7 @@ from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
 from app.platform import keys as platform_key_rows
 from app.postgres.database import transaction
-from app.values.authors import Author
+from app.scope import Author
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books

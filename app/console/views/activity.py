@@ -11,7 +11,7 @@ from app.pages import action_pages
 from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
 from app.postgres.database import transaction
-from app.values.authors import MEMBER, PLATFORM_KEY
+from app.scope import MEMBER, PLATFORM_KEY
 from app.values.ids import require_id
 from app.values.numbers import points
 from app.values.texts import with_name
