@@ -162,7 +162,7 @@ MUTANTS = (
         name="verify counts points in floating point",
         edits=[
             (
-                "app/values/paying.py",
+                "app/values/numbers.py",
                 "min(recipients, balance // amount)",
                 "min(recipients, int(balance / amount))",
             )

@@ -1,12 +1,15 @@
 """The answer of the calls that read a log: its next events, oldest first, at once or when there is one."""
 
+import contextlib
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import orjson
 from flask import Response
+from redis.exceptions import RedisError
 
 from app.api.answers import envelope
 from app.api.requests.query import EventsRequest
@@ -14,8 +17,35 @@ from app.api.sending.wait_slots import WaitSlots
 from app.errors import InvalidRequest
 from app.events import payloads as pages
 from app.events.payloads import Event, render_anyway
-from app.messaging import waiting_calls
+from app.messaging import process_redis
 from app.postgres.database import single_statement, transaction
+
+# Calls of a key that wait are counted in Redis over all web processes. Without Redis nothing is limited.
+_WAITING = "points:waiting:{}"
+# A call whose process died counts for this much longer than it would have waited.
+_GRACE_S = 5
+
+
+@contextmanager
+def _place_of(key: str, *, wait_s: float, at_most: int) -> Iterator[bool]:
+    """Hold one of a key's places for the block; yield False if all are taken."""
+    name, call, now = _WAITING.format(key), uuid.uuid4().hex, time.time()
+    try:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=True) as pipeline:
+            pipeline.zremrangebyscore(name, "-inf", now)
+            pipeline.zadd(name, {call: now + wait_s + _GRACE_S})
+            pipeline.zcard(name)
+            pipeline.expire(name, int(wait_s) + 2 * _GRACE_S)
+            _, _, taken, _ = pipeline.execute()
+    except RedisError:
+        yield True
+        return
+    try:
+        yield taken <= at_most
+    finally:
+        with contextlib.suppress(RedisError), process_redis.unless_away() as redis:
+            redis.zrem(name, call)
+
 
 # Each waiting call holds a thread.
 WAITING_MAX = 8
@@ -58,7 +88,7 @@ def answer(log: Log, asked: EventsRequest) -> Response:
     """
     found = _read(log, asked, asked.after)
     if not found.events and found.is_end and asked.wait_s:
-        place = waiting_calls.place(log.key, wait_s=asked.wait_s, at_most=WAITING_OF_A_KEY_MAX)
+        place = _place_of(log.key, wait_s=asked.wait_s, at_most=WAITING_OF_A_KEY_MAX)
         with _slots.slot(log.key) as is_free, place if is_free else nullcontext(False) as may_wait:
             if may_wait:
                 found = _wait(log, asked, found)

@@ -24,7 +24,7 @@ from app.batches.recipients import Items, read_recipients
 from app.fields.field import is_missing
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address
-from app.values.paying import paid_count
+from app.values.numbers import paid_count
 from app.values.timestamps import bounds_fault
 from app.values.validation_errors import FaultsFound
 

@@ -1,5 +1,7 @@
-"""Numbers and times as a person reads them."""
+"""Numbers and times as a person reads them, and how many recipients a balance pays."""
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 
@@ -16,3 +18,15 @@ def moment(when: datetime) -> str:
 def counted(number: int, noun: str, ending: str = "s") -> str:
     """Write how many there are of something; `ending` makes its plural."""
     return f"{points(number)} {noun}{'' if number == 1 else ending}"
+
+
+def paid_count(balance: int, *, recipients: int, amount: int | None, running_totals: Sequence[int] | None) -> int:
+    """Return how many recipients a balance pays, from the first on, up to the first that it cannot pay.
+
+    Args:
+        amount: the points of each; None: `running_totals` has for each the sum up to it.
+    """
+    if running_totals is not None:
+        return bisect_right(running_totals, balance)
+    assert amount is not None, "there is an amount, or there are running totals"
+    return min(recipients, balance // amount)

@@ -63,7 +63,7 @@ AS 'SELECT CASE WHEN $2 < $1 THEN date_trunc(''day'', $2, ''UTC'') ELSE $1 END';
 
 -- How many recipients a balance pays, from the first on, up to the first that it cannot pay: each gets the amount, or
 -- the running totals have the sum up to each. They rise, so a binary search finds the first one too large. Says what
--- `paid_count` of app/values/paying.py says; PostgreSQL puts it into the statement that asks.
+-- `paid_count` of app/values/numbers.py says; PostgreSQL puts it into the statement that asks.
 CREATE FUNCTION paid_count(balance bigint, recipients int, amount bigint, running_totals bigint[]) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS 'SELECT CASE WHEN $4 IS NULL THEN least($2, $1 / $3)::int ELSE width_bucket($1, $4) END';

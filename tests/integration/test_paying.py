@@ -9,7 +9,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app.settings import INT64_MAX
-from app.values.paying import paid_count
+from app.values.numbers import paid_count
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -15,7 +15,7 @@ from app.recipient_files.checking import Reading
 from app.recipient_files.columns import Item
 from app.recipient_files.recipients import Part, body_of
 from app.values.keys import DEVELOPMENT_PREFIX
-from app.values.paying import paid_count
+from app.values.numbers import paid_count
 from points_client import Limits, Organization, Sent
 
 
