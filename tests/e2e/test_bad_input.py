@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.e2e.bad_input import framing, headers, json_forms, paths, queries, values
-from tests.e2e.bad_input.cases import ADDRESS, KEY, Case, body, call
+from tests.e2e.bad_input.cases import ADDRESS, CANARY, KEY, Case, body, call
 from tests.e2e.bad_input.costly import COSTLY
 from tests.e2e.raw_http import Answer, exchange
 from tests.service.inside import Organization, Service
