@@ -113,6 +113,8 @@ PASSING: dict[str, Kind] = {
     "429 until then": partial(_only, answer=_page(429, {"Retry-After": formatdate(time.time() + 1, usegmt=True)})),
     "503 until never": partial(_only, answer=_page(503, {"Retry-After": "Sat, 31 Jan 99999 00:00:00 GMT"})),
     "503 with nonsense": partial(_only, answer=_page(503, {"Retry-After": "soon"})),
+    "503 of the service": partial(_only, answer=_document(503, {"errors": {"service": ["Away."]}})),
+    "429 of the service": partial(_only, answer=_document(429, {"errors": {"rate_limit": ["Slow down."]}})),
 }
 # No answer in time, or not the whole of it.
 SILENT: dict[str, Kind] = {

@@ -24,17 +24,25 @@ def _note(age: str) -> None:
     books.execute(_NOTE.format(age=age))
 
 
+def _read(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    """Hold a snapshot open, as a dump does."""
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    connection.execute("SELECT count(*) FROM organizations")
+
+
 def test_a_session_that_holds_vacuum_back_is_named_with_what_ends_it(servers: Servers) -> None:
     _note("1 hour")
     assert (_oldest(), status()["warnings"], figures()["points_oldest_snapshot_seconds"]) == ({}, [], 0)
     with psycopg.connect(servers.database_url, application_name="pg_dump") as dump:
-        dump.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        dump.execute("SELECT count(*) FROM organizations")
+        _read(dump)
         assert _oldest() == {}, "nothing is kept for it yet"
         _note("4 minutes")
         oldest, pid = _oldest(), dump.info.backend_pid
         assert (oldest["kind"], oldest["pid"], oldest["application"]) == ("session", pid, "pg_dump")
         assert (status()["warnings"], 240 <= figures()["points_oldest_snapshot_seconds"] < 300) == ([], True)
+        dump.rollback()
+        assert _oldest() == {}
+        _read(dump)
         _note("15 minutes")
         [warning] = status()["warnings"]
         assert warning.startswith(f"For 15 minutes the session with pid {pid} (pg_dump, user points)")
