@@ -1,7 +1,7 @@
 """The addresses of an erased user in the lists that members have uploaded.
 
-A sent list loses the lines that have one; among its recipients is the name of the erased user. A list that is not sent
-is a file of any form, from which no line can be taken: it is deleted, and the member uploads another.
+Of a sent list exactly the lines that name the user are rewritten. A list that is not sent is a file of any form, in
+which no line can be rewritten: it is deleted, and the member uploads another.
 """
 
 import io
@@ -63,7 +63,6 @@ def _erase_from(connection: Connection, upload_id: int, user_id: int) -> None:
     if lines or (findings, bad_lines) != (row.findings, row.bad_lines):
         # A digest of the list would tell whether a guess of the address is right, so the list is not known again.
         findings = {key: value for key, value in findings.items() if key not in ("campaign", "choices")}
-        findings["bad"] = len(bad_lines)
         values = {"findings": orjson.dumps(findings).decode(), "bad_lines": orjson.dumps(bad_lines).decode()}
         connection.execute(_KEEP, {"id": upload_id, "name": name, **values})
 
@@ -122,21 +121,24 @@ def _texts(content: bytes) -> Iterator[str]:
 
 
 def _without(value: Any, address: re.Pattern[str], name: str) -> Any:
-    """Return JSON without an address: no entry of an array has it, and a text that has it becomes `name`."""
+    """Return JSON with `name` for each address. Of a line that has one, no cell is kept: others may have the name."""
     if isinstance(value, list):
-        return [entry for entry in value if not _has(entry, address)]
+        return [_without(entry, address, name) for entry in value]
     if isinstance(value, dict):
-        return {key: _without(part, address, name) for key, part in value.items()}
-    return name if _has(value, address) else value
+        without = {key: _without(part, address, name) for key, part in value.items()}
+        if without != value and isinstance(value.get("cells"), list):
+            without["cells"] = [name] * len(value["cells"])
+        return without
+    return address.sub(name, _composed(value)) if isinstance(value, str) and _has(value, address) else value
 
 
-def _has(value: Any, address: re.Pattern[str]) -> bool:
-    """Tell whether JSON has an address. With it goes the whole line: other cells may have the name."""
-    if isinstance(value, str):
-        # With its accents in the letters, as addresses have them in their normalised form.
-        return address.search(unicodedata.normalize("NFC", value)) is not None
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_has(part, address) for part in parts)
+def _has(words: str, address: re.Pattern[str]) -> bool:
+    return address.search(_composed(words)) is not None
+
+
+def _composed(words: str) -> str:
+    """Return a text with its accents in the letters, as addresses have them in their normalised form."""
+    return unicodedata.normalize("NFC", words)
 
 
 _REWRITE_PARTS = text("""

@@ -152,8 +152,11 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
 
 
 def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_reversal: bool) -> None:
-    event, noun = ("reversal_postponed", "reversal_id") if is_reversal else ("batch_postponed", "batch_id")
-    _log.error(event, organization_id=organization_id, **{noun: due_id}, **logs.kind_of(error))
+    kind = logs.kind_of(error)
+    if is_reversal:
+        _log.error("reversal_postponed", organization_id=organization_id, reversal_id=due_id, **kind)
+    else:
+        _log.error("batch_postponed", organization_id=organization_id, batch_id=due_id, **kind)
     with transaction() as connection:
         table = "reversals" if is_reversal else "batches"
         postpone(connection, due_id, organization_id=organization_id, table=table)

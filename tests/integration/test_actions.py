@@ -48,7 +48,9 @@ def _new(since: list[ActionRow]) -> list[tuple[str, int | None, int | None, str 
 def _command(group: click.Group, name: str, *arguments: Any) -> Answer:
     callback = group.commands[name].callback
     assert callback is not None
-    answer: Answer = unwrap(callback)(*arguments)
+    *places, last = arguments or ((),)
+    named = last if isinstance(last, dict) else {}
+    answer: Answer = unwrap(callback)(*(places if named else arguments), **named)
     return answer
 
 
@@ -64,8 +66,9 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         (organizations, "create", ("Acme", 5, 0), [("organization.made", 1, 1, None), ("balance.refilled", 1, 1, "5")]),
         (organizations, "refill", (1, 7, True, "a"), [("balance.refilled", 1, 2, "7")]),
         (organizations, "refill", (1, 7, True, "a"), []),
-        (organizations, "set", (1, 30, None), [("organization.changed", 1, 1, "held_days")]),
-        (organizations, "approval", (1, 9, "all"), [("organization.changed", 1, 1, "approval_above, approval_of")]),
+        (organizations, "set", (1, {"held_days": 30}), [("organization.changed", 1, 1, "held_days")]),
+        (organizations, "approval", (1, {"approval_above": 9, "approval_of": "all"}),
+         [("organization.changed", 1, 1, "approval_above, approval_of")]),
         *((organizations, word, (1,), [(f"organization.{word.rstrip('e')}ed", 1, 1, None)])
           for word in ("suspend", "resume", "disable", "enable")),
         (organizations, "enable", (1,), []),
@@ -77,7 +80,8 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         (members, "link", ("1", None), [("member.link_made", 1, 1, None)]),
         (members, "remove", ("m@example.com",), [("member.removed", 1, 1, None)]),
         (users, "create", ("bo@example.com", "Bo", "B"), [("user.registered", None, 1, None)]),
-        (users, "change", (1, "b@example.com", None, "C", None), [("user.changed", None, 1, "email, last_name")]),
+        (users, "change", (1, {"email": "b@example.com", "last_name": "C"}),
+         [("user.changed", None, 1, "email, last_name")]),
         *((users, "import", (file,), written) for written in ([("users.registered", None, None, "2")], [])),
         (webhooks, "reencrypt", (), [("webhooks.reencrypted", None, None, "0")]),
     ]  # fmt: skip

@@ -114,7 +114,7 @@ def test_an_audit_waits_for_no_lock_and_nothing_waits_for_it() -> None:
 
 def test_every_rule_sees_the_same_moment_whatever_is_committed_meanwhile() -> None:
     organization_id = books.make_organization(100)
-    with races.before_statement("last_refill", partial(books.issue_now, organization_id, [ANN], 10)):
+    with races.before_statement("FROM refills", partial(books.issue_now, organization_id, [ANN], 10)):
         assert _audit() == Audit(organizations=1, users=0, batches=0, transactions=0, breaches=[])
     assert _audit().transactions == 1
 

@@ -134,7 +134,7 @@ def test_a_list_keeps_its_other_lines_and_an_address_with_the_erased_one_in_it(a
     erase_user(user_id)
     assert ann.get(unsent).status_code == 200
     outcome = ann.get(f"{sent}/outcome.csv").text
-    assert len(_lines(outcome)) == 2
+    assert len(_lines(outcome)) == 3
     assert outcome.count(lee) == outcome.count(ashlee) == 1
 
 

@@ -13,7 +13,9 @@ from tests.operations.server import Pair, Server, standby_of
 def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     """Run a primary and a standby of it, and let this process be a service that knows both."""
     primary = Server.migrated(tmp_path / "primary")
-    primary.set(autovacuum="off")  # What is vacuumed may break off a read of the standby.
+    primary.set(
+        autovacuum="off", max_prepared_transactions="1"
+    )  # What is vacuumed may break off a read of the standby.
     with primary.running(monkeypatch):
         standby = standby_of(primary, tmp_path)
         with standby.running(monkeypatch):

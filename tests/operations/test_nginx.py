@@ -1,6 +1,7 @@
 """nginx in front of web, with the configuration that an operator is given: TLS, and requests that are read whole."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -10,16 +11,20 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from app.local import ports
 from tests.operations.beside import beside
 from tests.ports import free_port
+from tests.service.inside import Service
 from tests.unit.deployment.files import ROOT
 
 _PATH = f"{os.environ['PATH']}:/usr/sbin"
 _NGINX, _OPENSSL = shutil.which("nginx", path=_PATH), shutil.which("openssl")
 _NAME = "points.example.com"
+_TOO_LARGE = 8 * 1024 * 1024 + 1
+
 # What Debian's own nginx.conf is, as far as it matters here: it includes ours.
 _AROUND = """\
 {user}
@@ -59,6 +64,30 @@ def _nginx(folder: Path, *, web_port: int) -> Iterator[int]:
     command = [_NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "nginx.log")]
     with beside([*command, "-g", "daemon off;"], folder, port):
         yield port
+
+
+@pytest.mark.long
+def test_a_call_through_nginx_is_encrypted_and_answered_as_web_answers_it(tmp_path: Path, service: Service) -> None:
+    key = service.organization(1_000_000).live
+    with _nginx(tmp_path, web_port=service.port) as port:
+        context = ssl.create_default_context(cafile=tmp_path / "fullchain.pem")
+        headers = {"Authorization": f"Bearer {key}", "Host": _NAME, "Content-Type": "application/json"}
+        url, reached = f"https://{ports.HOST}:{port}", {"sni_hostname": _NAME}
+        with httpx.Client(base_url=url, verify=context, headers=headers, timeout=60) as caller:
+
+            def send(body: bytes) -> httpx.Response:
+                return caller.post("/v1/points/send", content=body, extensions=reached)
+
+            recipients = [f"{number}@example.com" for number in range(10_000)]
+            sent = send(json.dumps({"recipients": recipients, "amount": 1}).encode())
+            assert sent.status_code == 201, sent.text
+            assert [one["email"] for one in sent.json()["data"]["transactions"]] == recipients
+            bad = send(b"{}")
+            told = bad.headers["Via"], bad.headers["Transfer-Encoding"]
+            assert (bad.status_code, *told) == (400, "1.1 points", "chunked")
+            large = send(b" " * _TOO_LARGE)
+            assert (large.status_code, large.json()["success"]) == (413, False)
+            assert caller.get("/metrics", extensions=reached).status_code == 404
 
 
 def test_web_hears_nothing_of_a_request_until_nginx_has_all_of_it(tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
 """A database whose own settings are all other than the service's: it works all the same, or a sentence says why not."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import text
 
+from app.cli.users import users
 from app.local import ports
 from app.postgres.connections import new_engine, session_settings
-from tests.conftest import Servers
+from app.web.application import create_app
+from tests.conftest import Servers, forget_everything
 from tests.integration import books
 from tests.operations.pooler import pooler
 from tests.ports import free_port
@@ -31,6 +35,14 @@ _CONTRARY = {
     "bytea_output": "escape",
     "extra_float_digits": "-15",
 }
+_ONLY_WISHED_FOR = [
+    "client_connection_check_interval",
+    "enable_seqscan",
+    "idle_in_transaction_session_timeout",
+    "jit",
+    "lock_timeout",
+    "statement_timeout",
+]
 
 
 @pytest.fixture
@@ -58,6 +70,39 @@ def test_the_service_works_directly_and_behind_a_pooler_that_sets_it_all(servers
     assert {row.name.lower(): row.setting for row in shown} == session_settings()
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("contrary")
+def test_behind_a_pooler_that_sets_nothing_one_sentence_after_the_other_mends_it(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("datestyle", "array_nulls", "default_transaction_isolation", "search_path"):
+        with pooler(servers, tmp_path, sets_sessions=False) as url:
+            _be_behind(url, monkeypatch)
+            [sentence] = create_app().test_client().get("/readyz").json["errors"]["postgresql"]  # type: ignore[index]
+            refused = CliRunner().invoke(users, ["show", "ada@example.com"])
+            assert str(refused.exception) == sentence
+            found = re.fullmatch(
+                r"A session behind the pooler has (\w+) = .* the statement `(.*)` and let .*", sentence
+            )
+            assert found is not None, sentence
+            assert found[1] == name
+        _be_direct(servers, monkeypatch)
+        books.execute(found[2])
+        assert found[2].startswith(f"ALTER ROLE points IN DATABASE points SET {name} = ")
+    with (
+        pooler(servers, tmp_path, sets_sessions=False) as url,
+        deployment(tmp_path / "behind", DATABASE_URL=url, POINTS_DATABASE_POOLER="true") as parts,
+    ):
+        _works(parts)
+        lacking = parts.points("status")["settings_missing"]
+        assert [one["name"] for one in lacking] == _ONLY_WISHED_FOR
+        for one in lacking:
+            books.execute(one["mend"])
+    with pooler(servers, tmp_path, sets_sessions=False) as url:
+        parts.environment["DATABASE_URL"] = url
+        assert parts.points("status")["settings_missing"] == []
+
+
 def test_of_a_database_that_a_setting_keeps_from_writing_status_names_the_setting(tmp_path: Path) -> None:
     with deployment(tmp_path) as parts:
         books.execute("ALTER DATABASE points SET default_transaction_read_only = on")
@@ -66,6 +111,18 @@ def test_of_a_database_that_a_setting_keeps_from_writing_status_names_the_settin
         finally:
             books.execute("ALTER DATABASE points RESET ALL")
         assert "ALTER DATABASE points RESET default_transaction_read_only" in down[0]
+
+
+def _be_behind(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("POINTS_DATABASE_POOLER", "true")
+    forget_everything()
+
+
+def _be_direct(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", servers.database_url)
+    monkeypatch.delenv("POINTS_DATABASE_POOLER")
+    forget_everything()
 
 
 def _works(parts: Deployment) -> None:

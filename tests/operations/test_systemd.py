@@ -1,19 +1,36 @@
 """The units of systemd: what they run is what the Procfile runs, and a restart behind a socket fails no call."""
 
 import configparser
+import os
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from app.local import ports
+from tests.deadline import comes_true
+from tests.operations.load import issued_exactly, load
+from tests.service.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
 from tests.unit.deployment.files import ROOT
 from tests.unit.deployment.lines import words_of_line
 
 _UNITS = ROOT / "deploy" / "systemd"
 _BIN = "/opt/points/bin/"
+
+# A program may not know its own number beforehand, so it is told just before it becomes itself.
+_ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 def _unit(name: str) -> configparser.ConfigParser:
@@ -58,3 +75,42 @@ def test_web_runs_what_the_procfile_runs_and_gets_its_address_from_the_socket(tm
     assert _words("points-web.service") == line[: line.index("--bind")]
     assert _unit("points-web.service")["Unit"]["Requires"] == "points-web.socket"
     assert _unit("points-web.socket")["Socket"]["ListenStream"] == "127.0.0.1:8000"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("broker", "database")
+def test_web_is_restarted_behind_its_socket_under_load_and_no_call_fails(tmp_path: Path) -> None:
+    with deployment(tmp_path) as parts, socket.create_server((ports.HOST, 0), backlog=1_024) as listening:
+        port = listening.getsockname()[1]
+        parts.worker("worker1")
+        with _activated(listening, tmp_path) as first:
+            assert comes_true(lambda: is_ready(port), within_s=STARTED_IN_S)
+            with load(port) as callers:
+                first.send_signal(signal.SIGTERM)
+                assert first.wait(STOPPED_IN_S) == 0
+                with _activated(listening, tmp_path):
+                    callers.goes_on(calls=50)
+                    callers.stop()
+        issued_exactly(callers)
+
+
+@contextmanager
+def _activated(listening: socket.socket, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run web as systemd does, which passes its socket as file 3 and says so in the environment."""
+    command = [sys.executable, "-c", _ACTIVATE, str(listening.fileno()), *_words("points-web.service")]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "POINTS_RATE_LIMIT": "off",
+        "WEB_CONCURRENCY": "1",
+    }
+    with (folder / "web.log").open("ab") as log:
+        web = subprocess.Popen(
+            command, env=environment, pass_fds=(listening.fileno(),), stdout=log, stderr=log, cwd=ROOT
+        )
+    try:
+        yield web
+    finally:
+        if web.poll() is None:
+            web.terminate()
+        web.wait(STOPPED_IN_S)

@@ -9,6 +9,7 @@ import yaml
 
 from app.api.openapi.calls import CALLS
 from app.cli import points
+from app.cli.status_in_words import down
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
 
@@ -129,7 +130,18 @@ def test_every_alert_leads_to_a_heading() -> None:
 
 
 def test_status_leads_to_headings() -> None:
-    code = "".join(file.read_text() for file in sorted((ROOT / "app" / "cli").glob("status*.py")))
-    named = re.findall(r"\{READ_ON\} “(.*?)”", code)
-    assert len(named) == code.count("{READ_ON}") == 11
-    assert set(named) <= set(_headings().values())
+    parts = dict.fromkeys(("deliveries", "workers", "is_swept", "beat", "web", "flower"), False)
+    wrong = {
+        "database_error": "is away",
+        "queued_batches": None,
+        "partitions_ahead": 0,
+        "standby": {"fault": "is away"},
+    }
+    sentences = [
+        sentence
+        for redis_error in (None, "is away")
+        for sentence in down({**parts, **wrong, "redis_error": redis_error, "swept_s_ago": None})
+    ]
+    headings = set(re.findall(r"docs/operating\.md at “(.*?)”", " ".join(sentences)))
+    assert len(headings) == 6
+    assert headings | {"A snapshot is held open"} <= set(_headings().values())
