@@ -63,6 +63,7 @@ class Driven:
 
     def __exit__(self, *_: object) -> None:
         self._run(self.of.close())
+        self._run(self._loop.shutdown_asyncgens())  # Of events that somebody has followed and left.
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -92,7 +93,8 @@ class Driven:
             while (one := self._run(following())) is not end:
                 yield one
         finally:
-            self._run(found.aclose())  # type: ignore[attr-defined]  # All are generators.
+            if not self._loop.is_closed():
+                self._run(found.aclose())  # type: ignore[attr-defined]  # All are generators.
 
     def _run(self, awaited: Awaitable[T]) -> T:
         async def call() -> T:

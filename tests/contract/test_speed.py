@@ -16,7 +16,7 @@ from benchmarks.rows import divided, find, named, take_turns
 from benchmarks.service import running
 from tests.ports import HOST
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.long]
 
 _CALLERS, _SECONDS, _ROUNDS = 32, 1, 3
 _LARGE = 10_000

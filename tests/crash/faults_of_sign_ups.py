@@ -88,8 +88,10 @@ def _tell_a_story(scene: Scene) -> None:
     again = _ask(scene, "POST", f"{_USERS}/{user['id']}/erase")
     _is(scene, "the same erasure again", again.body["data"], erased)
     _has(scene, user["id"], what_is_left)
+    name = f"erased-{user['id']}"
     for intent in (first, second, third):
-        intent.recipients = [f"erased-{user['id']}"]
+        intent.recipients = [name]
+        intent.issued = [row._replace(email=name) for row in intent.issued]
 
 
 def _address() -> str:

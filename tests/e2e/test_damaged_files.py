@@ -13,6 +13,8 @@ import pytest
 from tests.deadline import until
 from tests.service.inside import Service
 
+pytestmark = pytest.mark.long
+
 _HEALS_WITHIN_S = 30
 # PostgreSQL looks once a minute whether its lock file is there.
 _NOTICES_WITHIN_S = 90
@@ -71,7 +73,6 @@ def test_a_valkey_that_died_starts_with_its_file_or_if_it_cannot_read_it_without
     assert _send(own_service) == 201
 
 
-@pytest.mark.long
 def test_a_valkey_that_cannot_read_its_file_at_the_start_starts_without_it(own_service: Service) -> None:
     for _ in range(2):  # And again, when there is one aside already.
         assert own_service.stop() == 0
@@ -82,7 +83,6 @@ def test_a_valkey_that_cannot_read_its_file_at_the_start_starts_without_it(own_s
         assert _send(own_service) == 201
 
 
-@pytest.mark.long
 def test_a_postgresql_whose_lock_file_is_gone_ends_and_is_started_again(own_service: Service) -> None:
     lock_file = own_service.data_dir / "postgresql" / "postmaster.pid"
     server = psutil.Process(int(lock_file.read_text().splitlines()[0]))

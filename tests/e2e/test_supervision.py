@@ -64,6 +64,7 @@ def _ports(service: Service) -> list[str]:
     return ["--port", str(service.port), "--flower-port", str(service.flower_port)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
 def test_a_start_that_waits_for_another_migration_ends_when_asked(
     tmp_path: Path, servers: Servers, interrupt: signal.Signals
@@ -82,6 +83,7 @@ def test_a_start_that_waits_for_another_migration_ends_when_asked(
     assert (starting.returncode, said.splitlines()[-1]) == (0, "Everything is stopped.")
 
 
+@pytest.mark.long
 def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, tmp_path: Path) -> None:
     own_service.command("organizations", "create", "Acme")
     server = PostgreSQL(DataDir(own_service.data_dir))
@@ -161,6 +163,7 @@ def test_a_part_that_is_killed_is_started_again_and_sends_are_issued(ours: Servi
         assert answer.status_code == 201, name
 
 
+@pytest.mark.long
 def test_a_supervisor_that_was_killed_is_cleaned_up_after_by_the_next_start(
     ours: Service, demo: dict[str, Any]
 ) -> None:
@@ -177,6 +180,7 @@ def test_a_supervisor_that_was_killed_is_cleaned_up_after_by_the_next_start(
     assert len(gone) == len(family)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--port", "--flower-port"])
 def test_a_port_that_is_taken_is_named_with_the_option_that_changes_it(own_service: Service, option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -187,6 +191,7 @@ def test_a_port_that_is_taken_is_named_with_the_option_that_changes_it(own_servi
     assert f"points up {option} N" in refused.stderr
 
 
+@pytest.mark.long
 def test_data_of_another_version_of_postgresql_is_named(own_service: Service) -> None:
     (own_service.data_dir / "postgresql").mkdir(parents=True)
     (own_service.data_dir / "postgresql" / "PG_VERSION").write_text("9\n")

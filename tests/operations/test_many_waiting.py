@@ -19,7 +19,7 @@ from tests.integration import books
 from tests.ports import free_port
 from tests.service.deployment import deployment
 
-pytestmark = pytest.mark.usefixtures("broker", "database")
+pytestmark = [pytest.mark.usefixtures("broker", "database"), pytest.mark.long]
 
 # More than one organization may have waiting, and than there are threads: of both, together, too.
 _SENDS = THREADS

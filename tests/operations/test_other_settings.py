@@ -21,7 +21,7 @@ from tests.ports import free_port
 from tests.service.deployment import Deployment, deployment
 from tests.service.template import POINTS
 
-pytestmark = pytest.mark.usefixtures("broker", "database")
+pytestmark = [pytest.mark.usefixtures("broker", "database"), pytest.mark.long]
 
 # What the service sets itself, then what nothing of it may depend on.
 _CONTRARY = {
@@ -55,7 +55,6 @@ def contrary(database: None) -> Iterator[None]:
     books.execute("ALTER ROLE points IN DATABASE points RESET ALL")
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("contrary")
 def test_the_service_works_directly_and_behind_a_pooler_that_sets_it_all(servers: Servers, tmp_path: Path) -> None:
     with deployment(tmp_path / "direct") as parts:
@@ -70,7 +69,6 @@ def test_the_service_works_directly_and_behind_a_pooler_that_sets_it_all(servers
     assert {row.name.lower(): row.setting for row in shown} == session_settings()
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("contrary")
 def test_behind_a_pooler_that_sets_nothing_one_sentence_after_the_other_mends_it(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -82,7 +82,7 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
         books.issue_now(reader.organization_id, ["ada@example.com", "bob@example.com"], 1)
         balance -= 2
     assert CliRunner().invoke(audit, ["--json"]).exit_code == 0
-    assert reader.answered_by("WITH breaches") == {standby}
+    assert reader.answered_by("WITH modes") == {standby}
 
     pair.standby.ask("SELECT pg_wal_replay_pause()")
     monkeypatch.setattr(reads, "_PATIENCE_S", 0.1)

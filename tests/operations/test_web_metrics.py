@@ -16,7 +16,7 @@ from tests.deadline import until
 from tests.ports import free_port
 from tests.service.deployment import STARTED_IN_S, deployment, is_ready
 
-pytestmark = pytest.mark.usefixtures("broker", "database")
+pytestmark = [pytest.mark.usefixtures("broker", "database"), pytest.mark.long]
 
 _REQUESTS = ("points_requests_total", "GET", "/healthz", "200")
 _ALLOWED = ("points_database_connections", "allowed")

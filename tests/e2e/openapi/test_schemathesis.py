@@ -13,6 +13,7 @@ _HERE = Path(__file__).parent
 _FINISHED_IN_S = 400
 
 
+@pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
 def test_schemathesis_finds_no_5xx_and_no_undocumented_answer(service: Service, tmp_path: Path) -> None:
     caller = service.organization(1_000_000_000_000, sandbox_balance=1_000_000_000_000)
