@@ -24,8 +24,9 @@ run: install  ## The whole service in this terminal, until Ctrl-C: make run, or 
 
 test: install-dev  ## Every promise once, on servers that the tests start themselves.
 	@$(PYTEST) $(PARALLEL) $(PROCESSES) -m "not alone and not long" $(KEPT)
+	@cp .pytest_cache/v/points/long .pytest_cache/long
 	@$(PYTEST) -m "alone and not long" $(ALONE) $(KEPT)
-	@echo "Not run: $$(cat .pytest_cache/v/points/long) tests that are marked long, more variations and sizes; make test-all runs them too."
+	@echo "Not run: $$(cat .pytest_cache/long) tests that are marked long, more variations and sizes; make test-all runs them too."
 
 test-all: install-dev  ## Every test.
 	@$(PYTEST) $(PARALLEL) $(PROCESSES) -m "not alone" $(KEPT)

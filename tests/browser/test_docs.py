@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Look
@@ -41,6 +42,7 @@ def test_a_caller_pastes_a_key_and_verifies_and_sends(look: Look, service: Servi
     assert service.balance(caller.development) == 900
 
 
+@pytest.mark.long
 def test_a_send_has_a_key_of_its_own_until_its_body_is_another(look: Look, service: Service) -> None:
     caller = service.organization(0, sandbox_balance=1_000)
     page = look.at("/docs#send")
@@ -63,6 +65,7 @@ def test_a_send_has_a_key_of_its_own_until_its_body_is_another(look: Look, servi
     assert field.input_value() not in (first, "january", "")
 
 
+@pytest.mark.long
 def test_with_a_live_key_a_send_needs_a_second_click(look: Look, service: Service) -> None:
     caller = service.organization(1_000)
     page = look.at("/docs#send", width=390)

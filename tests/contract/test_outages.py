@@ -68,6 +68,7 @@ def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> No
     _assert_issued_once(key, queued, before=before)
 
 
+@pytest.mark.long
 def test_status_names_an_upkeep_that_hangs_and_not_one_whose_last_sweep_was_before_a_restart(
     made: Organization,
 ) -> None:

@@ -87,6 +87,7 @@ def place(tmp_path: Path) -> Place:
     return Place(folder=tmp_path, web_port=free_port(), flower_port=free_port())
 
 
+@pytest.mark.long
 def test_every_part_comes_up_healthy_does_its_work_and_stops_when_asked(place: Place) -> None:
     with ExitStack() as stack:
         processes = {name: stack.enter_context(started(name, place)) for name in PARTS}

@@ -113,6 +113,7 @@ def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
             statuses.append(0)
 
 
+@pytest.mark.long
 def test_ctrl_c_under_load_answers_whoever_was_heard_and_leaves_the_data_and_no_process(
     ours: Service, demo: dict[str, Any]
 ) -> None:

@@ -108,6 +108,7 @@ _WAYS = {
 }
 
 
+@pytest.mark.long
 def test_while_redis_is_away_each_send_is_201_and_status_says_why(
     running: tuple[Deployment, int], broker: Broker
 ) -> None:
@@ -128,6 +129,7 @@ def test_while_redis_is_away_each_send_is_201_and_status_says_why(
     issued_exactly(calls)
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_as_before(
     running: tuple[Deployment, int], broker: Broker

@@ -30,6 +30,7 @@ def _status_of(batch: int) -> str | None:
     return None if found is None else str(found)
 
 
+@pytest.mark.long
 def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server.migrated(tmp_path / "server")
     archive = server.folder(tmp_path / "archive")

@@ -12,6 +12,7 @@ from tests.service.deployment import deployment
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
 
+@pytest.mark.long
 def test_a_worker_and_a_web_process_are_replaced_under_load_and_no_call_fails(tmp_path: Path) -> None:
     there, leaving, coming = free_port(), free_port(), free_port()
     with deployment(tmp_path) as parts, Proxy(free_port(), there, leaving) as balancer:

@@ -21,7 +21,7 @@ from app.webhooks.actions import REPLAY
 from app.webhooks.secrets import SecretsKeyMissing, require_key
 from app.webhooks.webhook import WEBHOOKS_MAX, Webhook, WebhookLimit, deliveries, webhooks
 
-_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  # An example.
+_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  # nosec B105  # An example.
 _NewSecret = create_model(
     "NewSecret",
     __base__=webhooks.model,
@@ -36,7 +36,7 @@ _WebhookList = create_model(
 )
 # What differs in the examples of the actions.
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
-    "rotate": {"old_secret_until": "2026-02-01T09:00:00.000000Z"},
+    "rotate": {"old_secret_until": "2026-02-01T09:00:00.000000Z"},  # nosec B105  # A moment.
     "disable": {"status": "disabled", "disabled_reason": "caller"},
     "replay": {"position": 0},
     "skip": {"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"},
