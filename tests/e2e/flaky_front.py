@@ -16,7 +16,8 @@ class FlakyFront:
     """Passes calls on to a service at `url`, and does with the sends what `fates` say.
 
     With `recipients_max` it also refuses longer lists, as a service with that setting does. A held send is delivered
-    and not answered before `release` is called; one of an address of `held` is, the first time that it comes.
+    and not answered before `release` is called; one of an address of `held` is, the first time that it comes. A send
+    with the address `passed` has no fate: parts of a list are on their way at once, in any order.
     """
 
     def __init__(
@@ -26,11 +27,12 @@ class FlakyFront:
         fates: Sequence[str] = (),
         held: Sequence[str] = (),
         recipients_max: int | None = None,
+        passed: str = "",
     ) -> None:
         self.target = url
         self.fates = list(fates)
         self.held = [address.encode() for address in held]
-        self.recipients_max = recipients_max
+        self.recipients_max, self.passed = recipients_max, passed.encode()
         self._held, self._released = threading.Semaphore(0), threading.Event()
         self._held_count = 0
         front = self
@@ -75,7 +77,8 @@ class FlakyFront:
     def answer(self, call: Any, body: bytes) -> None:
         if body and self._refuses_length(call, body):
             return
-        fate = self.fates.pop(0) if self.fates and call.path.endswith("/send") else PASS
+        is_passed = not call.path.endswith("/send") or (self.passed and self.passed in body)
+        fate = self.fates.pop(0) if self.fates and not is_passed else PASS
         for address in [address for address in self.held if address in body and call.path.endswith("/send")]:
             self.held.remove(address)
             fate = HELD
