@@ -75,7 +75,6 @@ class Shown:
         before: the attribute that a property stands before.
         written: how a body sets the field.
         null: what null means in a body that changes it; if empty, the field cannot be null.
-        heading: in tables for people; if empty, it is in none.
         is_sum: it may have more than 64 bits.
     """
 
@@ -83,7 +82,6 @@ class Shown:
     before: str = ""
     written: Written[Any] | None = None
     null: str = ""
-    heading: str = ""
     is_sum: bool = False
 
 
@@ -114,8 +112,8 @@ class SQL(str):
 class Action:
     """Something that can be done with one of a noun's rows while it is locked.
 
-    `done` is what the log of actions and the console say then; `offered` tells when a page has a button for it.
-    `refuses` are the errors that the rule may raise, as they are then.
+    `done` is what the log of actions and the console say then. `refuses` are the errors that the rule may raise, as
+    they are then.
     """
 
     rule: Callable[..., Any]
@@ -125,7 +123,6 @@ class Action:
     answers: str
     refuses: Sequence[PointsError]
     body: Table | None
-    offered: Callable[[Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +259,6 @@ class Noun(Generic[R]):
         answers: str = "",
         refuses: Sequence[PointsError] = (),
         body: Table | None = None,
-        offered: Callable[[R], bool] = lambda _row: True,
     ) -> Callable[[Rule], Rule]:
         """Make a rule an action: a call of the API, a button of the console, a line in the log of actions.
 
@@ -280,7 +276,6 @@ class Noun(Generic[R]):
                 answers=answers or f"The {self.called}.",
                 refuses=refuses,
                 body=body,
-                offered=offered,
             )
             return rule
 

@@ -75,9 +75,7 @@ def _set(connection: Connection, webhook: Webhook, **values: Any) -> Webhook:
     return webhooks.set(connection, webhook, **values, owned_until=None)
 
 
-@webhooks.action(
-    "Have a ping sent", done="pinged", refuses=[WebhookDisabled()], offered=lambda webhook: webhook.status != DISABLED
-)
+@webhooks.action("Have a ping sent", done="pinged", refuses=[WebhookDisabled()])
 def ping(connection: Connection, webhook: Webhook) -> Webhook:
     """Writes an event `ping`, which is sent to this webhook only, in order, even if its types do not include it."""
     if webhook.status == DISABLED:
@@ -92,7 +90,6 @@ def ping(connection: Connection, webhook: Webhook) -> Webhook:
     done="rotated its secret",
     answers="The webhook, with its new secret.",
     refuses=[SecretsKeyMissing()],
-    offered=lambda _webhook: False,  # The console asks first, and shows the secret.
 )
 def rotate(connection: Connection, webhook: Webhook) -> tuple[Webhook, str]:
     """The new `secret` is shown only in this answer. For 24 hours the old one signs too: there are two signatures.
@@ -103,12 +100,7 @@ def rotate(connection: Connection, webhook: Webhook) -> tuple[Webhook, str]:
     return webhooks.set(connection, webhook, **held), secret
 
 
-@webhooks.action(
-    "Disable a webhook",
-    done="disabled",
-    answers="The webhook, disabled now or before.",
-    offered=lambda webhook: webhook.status != DISABLED,
-)
+@webhooks.action("Disable a webhook", done="disabled", answers="The webhook, disabled now or before.")
 def disable(connection: Connection, webhook: Webhook) -> Webhook:
     """Nothing is sent until it is enabled again. Nothing is lost: it keeps its position."""
     if webhook.status == DISABLED:
@@ -124,24 +116,13 @@ def write_disabled(connection: Connection, webhook: Webhook) -> None:
     log.write(connection, log.WEBHOOK_DISABLED, webhook.organization_id, sandbox=webhook.sandbox, data=data)
 
 
-@webhooks.action(
-    "Enable a webhook",
-    done="enabled",
-    answers="The webhook, enabled now or before.",
-    offered=lambda webhook: webhook.status == DISABLED,
-)
+@webhooks.action("Enable a webhook", done="enabled", answers="The webhook, enabled now or before.")
 def enable(connection: Connection, webhook: Webhook) -> Webhook:
     """It goes on from its position at once. A failing webhook is also tried at once."""
     return _set(connection, webhook, disabled_reason=None, **_AFRESH)
 
 
-@webhooks.action(
-    "Have events sent again",
-    done="replayed",
-    answers="The webhook, moved back.",
-    body=REPLAY,
-    offered=lambda _webhook: False,  # The console asks where to begin.
-)
+@webhooks.action("Have events sent again", done="replayed", answers="The webhook, moved back.", body=REPLAY)
 def replay(connection: Connection, webhook: Webhook, from_sequence: int) -> Webhook:
     """Sends all events again from a sequence that it has passed."""
     oldest = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).dropped_to + 1
@@ -158,7 +139,6 @@ def replay(connection: Connection, webhook: Webhook, from_sequence: int) -> Webh
     done="skipped the event that it was stuck at",
     answers="The webhook, moved on.",
     refuses=[WebhookNotStuck()],
-    offered=lambda webhook: webhook.failures > 0,
 )
 def skip(connection: Connection, webhook: Webhook) -> Webhook:
     """It goes on with the next event at once. The skipped event stays in the log."""

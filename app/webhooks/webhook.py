@@ -69,13 +69,11 @@ class Webhook(NamedTuple):
     id: Annotated[Id, says("The id of the webhook.", 1)]
     organization_id: int
     sandbox: bool
-    url: Annotated[
-        str, says("Where events are sent.", "https://shop.example.com/points"), Shown(heading="URL", written=_URL)
-    ]
+    url: Annotated[str, says("Where events are sent.", "https://shop.example.com/points"), Shown(written=_URL)]
     types: Annotated[
         list[str],
         says("The types of events that it takes, in which `*` stands for any part.", ["batch.*"]),
-        Shown(heading="Events", written=_TYPES, null="all"),
+        Shown(written=_TYPES, null="all"),
     ]
     description: Annotated[
         str | None,
@@ -91,9 +89,7 @@ class Webhook(NamedTuple):
             None,
         ),
     ]
-    position: Annotated[
-        int, says("The sequence of the last event that it has passed.", 4, ge=0), Shown(heading="Position")
-    ]
+    position: Annotated[int, says("The sequence of the last event that it has passed.", 4, ge=0)]
     failures: Annotated[int, says("How many attempts to deliver its next event have failed.", 0, ge=0)]
     failing_since: Annotated[
         datetime | None, says("Since when every attempt has failed; null unless the last one failed.", None)
@@ -116,7 +112,7 @@ class Webhook(NamedTuple):
         says_one_of(
             STATUSES, "Failing: the last attempt failed, and another follows. Disabled: nothing is sent.", "enabled"
         ),
-        Shown(before="disabled_reason", heading="State"),
+        Shown(before="disabled_reason"),
     ]:
         if self.disabled_reason is not None:
             return DISABLED
@@ -137,13 +133,11 @@ class Delivery(NamedTuple):
 
     id: Annotated[Id, says("The id of the attempt.", 1)]
     event_id: Annotated[str, says("The id of the event, as in `webhook-id`.", "evt_5"), Shown(name="event.id")]
-    sequence: Annotated[int, says("Its sequence.", 5, ge=1), Shown(name="event.sequence", heading="Event")]
-    type: Annotated[str, says("Its type.", "ping"), Shown(name="event.type", heading="Type")]
-    attempt: Annotated[
-        int, says("The number of this attempt for the event, from 1.", 1, ge=1), Shown(heading="Attempt")
-    ]
+    sequence: Annotated[int, says("Its sequence.", 5, ge=1), Shown(name="event.sequence")]
+    type: Annotated[str, says("Its type.", "ping"), Shown(name="event.type")]
+    attempt: Annotated[int, says("The number of this attempt for the event, from 1.", 1, ge=1)]
     status: Annotated[int | None, says("The HTTP status of the answer; null without one.", 200)]
-    ms: Annotated[int, says("How long it took, in milliseconds.", 12, ge=0), Shown(heading="ms")]
+    ms: Annotated[int, says("How long it took, in milliseconds.", 12, ge=0)]
     error: Annotated[
         str | None,
         says(
