@@ -39,6 +39,12 @@ def until_no_worker_stays(service: Service) -> None:
 
 
 @pytest.fixture(scope="module")
+def service(narrow_of_a_file: Service) -> Service:
+    """Give a service to which nobody else sends: a worker that stays takes a send into the job that it has."""
+    return narrow_of_a_file
+
+
+@pytest.fixture(scope="module")
 def sent(service: Service) -> tuple[Organization, str, int]:
     """Send a batch of three; return its sender, the mark in its addresses, and its id, once its job is shown."""
     until_no_worker_stays(service)
