@@ -88,7 +88,7 @@ class StoredKey(NamedTuple):
         return self.expires_at is not None and self.expires_at <= datetime.now(UTC)
 
 
-keys = Noun(StoredKey, "key", "keys", schema="Key")
+keys = Noun(StoredKey, "key", "keys", table="api_keys", schema="Key")
 new_keys = Noun(CreatedKey, "key", "keys")
 
 

@@ -5,6 +5,7 @@ the class are made, once and at import: the columns of its statements, its paylo
 change it. An action is a function with a docstring. What is special stays a function of the noun's module.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +26,7 @@ from app.scope import Scope
 from app.settings import INT64_MAX
 from app.values.timestamps import timestamp
 
-R = TypeVar("R", bound=tuple[Any, ...])
+NounRow = TypeVar("NounRow", bound=tuple[Any, ...])
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
@@ -66,13 +67,29 @@ def page_of(model: type[BaseModel], called: str, plural: str, rows: str = "") ->
     return create_model(f"{called.capitalize()}List", __doc__=f"A page of {rows}, newest first.", **fields)
 
 
+def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:
+    """Return an example of a model: each field has its own example, unless `changes` has another."""
+    own = {name: field.examples or [_part(field.annotation)] for name, field in model.model_fields.items()}
+    assert changes.keys() <= own.keys()
+    return {name: changes[name] if name in changes else examples[0] for name, examples in own.items()}
+
+
+def _part(annotation: Any) -> Any:
+    """Return an example of a field that is a model, a model or null, or a list of one."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return example(annotation)
+    inner = _part(get_args(annotation)[0])
+    return [inner] if get_origin(annotation) is list else inner
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
     """What pydantic has no word for.
 
     Args:
         name: for callers, if it is not the attribute's: `old_secret_until`, or `event.id` within an object.
-        before: the attribute that a property stands before.
+        before: the attribute that it stands before: of a property, or of a field that has a default.
+        described: the type that callers see, if it is not the attribute's.
         written: how a body sets the field.
         null: what null means in a body that changes it; if empty, the field cannot be null.
         is_sum: it may have more than 64 bits.
@@ -80,6 +97,7 @@ class Shown:
 
     name: str = ""
     before: str = ""
+    described: Any = None
     written: Written[Any] | None = None
     null: str = ""
     is_sum: bool = False
@@ -151,7 +169,7 @@ class _Said:
     def described(self) -> tuple[Any, FieldInfo]:
         """Its type and its description, as pydantic takes them."""
         if not self._is_moment:
-            return self.kind, self.field
+            return self.shown.described or self.kind, self.field
         return (Time | None if self._may_be_null else Time), self.field
 
     @property
@@ -163,12 +181,15 @@ class _Said:
         return NoneType in get_args(self.kind)
 
 
-class Noun(Generic[R]):
+class Noun(Generic[NounRow]):
     """All that is made of one row class; its docstring describes it to callers.
 
     Args:
         called, plural: in paths, sentences and answers; `plural` names the table too, unless `table` does.
-        schema: the name of its schema, if it is not the row's.
+        computed: the columns that are not the table's, as SQL of the prefix of those that are. A field with a default
+            is no column: who reads the row adds it.
+        schema, about: the name and the description of its schema, if they are not the row's.
+        without: what is not shown of it.
         about_new, about_changed: the bodies that make and change one.
         parts: the objects within an answer, as `event` of `event.id`.
 
@@ -177,27 +198,43 @@ class Noun(Generic[R]):
 
     def __init__(
         self,
-        row: type[R],
+        row: type[NounRow],
         called: str,
         plural: str,
         *,
         table: str = "",
+        computed: Mapping[str, Callable[[str], str]] | None = None,
         schema: str = "",
+        about: str = "",
+        without: Sequence[str] = (),
         about_new: str = "",
         about_changed: str = "",
         parts: Mapping[str, Part] | None = None,
     ) -> None:
-        self.row, self.called, self.plural, self._table = row, called, plural, table or plural
-        fields, parts = _fields_of(row), parts or {}
-        self.columns = ", ".join(row._fields)  # type: ignore[attr-defined]
-        self.payload: Callable[[R], dict[str, Any]] = _compiled(fields, parts, is_json=True)
-        self.document: Callable[[R], dict[str, Any]] = _compiled(fields, parts, is_json=False)
-        self.model = _model(schema or row.__name__, row.__doc__, fields, parts)
+        self.row, self.called, self.plural, self.table = row, called, plural, table or plural
+        fields, parts = [said for said in _fields_of(row) if said.attribute not in without], parts or {}
+        read = [name for name in row._fields if name not in row._field_defaults]  # type: ignore[attr-defined]
+        self.width = len(read)
+        self._computed = computed or {}
+        self.of_table = [name for name in read if name not in self._computed]
+        self._read = read
+        self.columns = self.columns_as("")
+        of_scope = f"SELECT {self.columns} FROM {self.table} WHERE {_SCOPE}"
+        self._get, self._all = text(f"{of_scope} AND id = :id"), text(f"{of_scope} ORDER BY id")
+        self._lock = text(f"{self._get} FOR NO KEY UPDATE")
+        self.payload: Callable[[NounRow], dict[str, Any]] = _compiled(fields, parts, is_json=True)
+        self.document: Callable[[NounRow], dict[str, Any]] = _compiled(fields, parts, is_json=False)
+        self.model = _model(schema or row.__name__, about or row.__doc__, fields, parts)
         written = [(said.shown.written, said.shown.null) for said in fields]
         self.new = Table(f"New{row.__name__}", about_new, *(field for field, _ in written if field is not None))
         null = {field.name: meaning for field, meaning in written if field is not None and meaning}
         self.changed = Changes(f"Changed{row.__name__}", about_changed, self.new, null)
         self.actions: dict[str, Action] = {}
+
+    def columns_as(self, prefix: str) -> str:
+        """Return the columns of a row, in the order of its fields, of a table or source with this prefix (`b.`)."""
+        computed = {name: f"{of(prefix)} AS {name}" for name, of in self._computed.items()}
+        return ", ".join(computed.get(name, f"{prefix}{name}") for name in self._read)
 
     def page(self, rows: str = "") -> type[BaseModel]:
         """Return the model of a page, as `page_of` does."""
@@ -205,49 +242,42 @@ class Noun(Generic[R]):
 
     # Statements.
 
-    def get(self, connection: Connection, row_id: int, scope: Scope, *, lock: bool = False) -> R:
+    def get(self, connection: Connection, row_id: int, scope: Scope, *, lock: bool = False) -> NounRow:
         """Return a row of the organization and mode; with `lock`, locked until the transaction ends.
 
         Raises:
             NotFound: there is none.
         """
-        statement = f"SELECT {self.columns} FROM {self._table} WHERE id = :id AND {_SCOPE}"
-        found = row_with_id(
-            connection,
-            text(f"{statement} FOR NO KEY UPDATE" if lock else statement),
-            {"id": row_id, **scope._asdict()},
-            self.called,
-        )
-        return self.row(*found)
+        parameters = {"id": row_id, **scope._asdict()}
+        return self.row(*row_with_id(connection, self._lock if lock else self._get, parameters, self.called))
 
-    def all(self, connection: Connection, scope: Scope) -> list[R]:
+    def all(self, connection: Connection, scope: Scope) -> list[NounRow]:
         """Return all rows of an organization and mode, oldest first."""
-        statement = text(f"SELECT {self.columns} FROM {self._table} WHERE {_SCOPE} ORDER BY id")
-        return [self.row(*found) for found in connection.execute(statement, scope._asdict())]
+        return [self.row(*found) for found in connection.execute(self._all, scope._asdict())]
 
     def count(self, connection: Connection, scope: Scope) -> int:
         """Return how many rows an organization has in a mode."""
-        statement = text(f"SELECT count(*) FROM {self._table} WHERE {_SCOPE}")
+        statement = text(f"SELECT count(*) FROM {self.table} WHERE {_SCOPE}")
         return int(connection.execute(statement, scope._asdict()).scalar_one())
 
-    def add(self, connection: Connection, scope: Scope, **values: Any) -> R:
+    def add(self, connection: Connection, scope: Scope, **values: Any) -> NounRow:
         """Insert a row; a value that is `SQL` is an expression, which may name the scope's parameters."""
         given = scope._asdict() | values
         held = ", ".join(_value(*each) for each in given.items())
-        statement = f"INSERT INTO {self._table} ({', '.join(given)}) VALUES ({held}) RETURNING {self.columns}"
+        statement = f"INSERT INTO {self.table} ({', '.join(given)}) VALUES ({held}) RETURNING {self.columns}"
         return self._written(connection, statement, given)
 
-    def set(self, connection: Connection, row: R, **values: Any) -> R:
+    def set(self, connection: Connection, row: NounRow, **values: Any) -> NounRow:
         """Set columns of a row, and return it as it is now."""
         held = ", ".join(f"{name} = {_value(name, value)}" for name, value in values.items())
-        statement = f"UPDATE {self._table} SET {held} WHERE id = :id RETURNING {self.columns}"
+        statement = f"UPDATE {self.table} SET {held} WHERE id = :id RETURNING {self.columns}"
         return self._written(connection, statement, {"id": row.id, **values})  # type: ignore[attr-defined]
 
-    def delete(self, connection: Connection, row: R) -> None:
+    def delete(self, connection: Connection, row: NounRow) -> None:
         """Delete a row, with what belongs to it."""
-        connection.execute(text(f"DELETE FROM {self._table} WHERE id = :id"), {"id": row.id})  # type: ignore[attr-defined]
+        connection.execute(text(f"DELETE FROM {self.table} WHERE id = :id"), {"id": row.id})  # type: ignore[attr-defined]
 
-    def _written(self, connection: Connection, statement: str, values: Mapping[str, Any]) -> R:
+    def _written(self, connection: Connection, statement: str, values: Mapping[str, Any]) -> NounRow:
         bound = {name: value for name, value in values.items() if not isinstance(value, SQL)}
         return self.row(*connection.execute(text(statement), bound).one())
 
@@ -290,15 +320,14 @@ def _value(name: str, value: Any) -> str:
 
 
 def _fields_of(row: type[Any]) -> list[_Said]:
-    """Return the fields of which something is said, each property before the attribute that it names."""
+    """Return the fields of which something is said, in the order in which callers see them."""
+    hints = get_type_hints(row, include_extras=True)
     properties = {name: part.fget for name, part in vars(row).items() if isinstance(part, property)}
-    computed = [
-        _said(name, get_type_hints(getter, include_extras=True)["return"]) for name, getter in properties.items()
-    ]
-    placed = {said.shown.before: said for said in computed if said is not None}
-    fields: list[_Said] = []
-    for name, hint in get_type_hints(row, include_extras=True).items():
-        fields += [said for said in (placed.get(name), _said(name, hint)) if said is not None]
+    hints |= {name: get_type_hints(getter, include_extras=True)["return"] for name, getter in properties.items()}
+    fields = [said for said in itertools.starmap(_said, hints.items()) if said is not None]
+    for said in [said for said in fields if said.shown.before]:
+        fields.remove(said)
+        fields.insert([other.attribute for other in fields].index(said.shown.before), said)
     return fields
 
 

@@ -35,6 +35,9 @@ class OrganizationInMode(NamedTuple):
     created_at: _Made
 
 
+# The codes of an organization that may not issue.
+MAY_NOT_ISSUE = (OrganizationDisabled.code, OrganizationSuspended.code)
+
 in_mode = Noun(OrganizationInMode, "organization", "organizations", schema="Organization")
 
 # Whose sends await an approval if they are of more points than `approval_above`: those of members, or of keys too.

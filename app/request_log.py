@@ -63,7 +63,7 @@ class RequestRow(NamedTuple):
     ms: Annotated[int, says("How long it took, in milliseconds, with its body and its wait.", 12, ge=0)]
 
 
-requests = Noun(RequestRow, "request", "requests", schema="Request")
+requests = Noun(RequestRow, "request", "requests", table="api_requests", schema="Request")
 
 
 def write(connection: Connection, calls: Sequence[Call]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import orjson
 import psycopg
+from pydantic import BaseModel
 from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import IntegrityError
 
@@ -32,6 +33,14 @@ class NewUser:
     first_name: str
     last_name: str
     external_id: str | None = None
+
+
+class User(BaseModel):
+    """An account."""
+
+    id: Id = says("The id of the account.", 7)
+    first_name: str = says("The given name.", "Ada")
+    last_name: str = says("The family name.", "Lovelace")
 
 
 class RegisteredUser(NamedTuple):

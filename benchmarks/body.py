@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, accept
+from app.batches.batch import final_among
 from app.batches.request import IssueRequest
 from app.ledger.drain import drain
 from app.postgres.database import single_statement
@@ -60,6 +60,6 @@ def accept_and_drain(sender: Sender, emails: Sequence[str]) -> tuple[float, floa
         "its key is good, and it has no idempotency key that another could have taken"
     )
     with single_statement() as connection:
-        if batches.final_among(connection, [outcome.batch_id]) != [outcome.batch_id]:
+        if final_among(connection, [outcome.batch_id]) != [outcome.batch_id]:
             raise NotMeasured("A drain did not issue its batch.")
     return accepted - started, ended - accepted

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from app.batches.read import DIGESTED
+from app.batches.batch import DIGESTED
 from app.events.log import OF_REGISTERED_USERS
 from app.postgres.database import digest
 

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from functools import partial
 
 from app.api.requests.body import read_object
-from app.batches import read as batches
+from app.batches.batch import batches
 from app.batches.request import read_issue_request
+from app.batches.transaction import transactions_of
 from app.local.ports import HOST
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.settings import settings
 from benchmarks import floor
 from benchmarks.body import accept_and_drain
@@ -92,5 +94,5 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def _read(organization_id: int, batch_id: int) -> None:
     with transaction() as connection:
-        batches.get(connection, batch_id, organization_id=organization_id, sandbox=False)
-        batches.transactions_of(connection, batch_id, organization_id=organization_id)
+        batches.get(connection, batch_id, Scope(organization_id, sandbox=False))
+        transactions_of(connection, batch_id, organization_id=organization_id)

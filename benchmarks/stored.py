@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import psycopg
 
-from app.batches.read import DIGESTED
+from app.batches.batch import DIGESTED
 from app.postgres.database import digest
 
 # Every batch pays every user, like a service that sends to the same people many times.

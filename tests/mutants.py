@@ -135,9 +135,9 @@ MUTANTS = (
         name="a read does not ask for the organization",
         edits=[
             (
-                "app/batches/read.py",
-                "WHERE b.id = :id AND b.organization_id = :organization_id",
-                "WHERE b.id = :id AND :organization_id > 0",
+                "app/noun.py",
+                '_SCOPE = "organization_id = :organization_id',
+                '_SCOPE = ":organization_id > 0',
             )
         ],
         tests=["tests/contract/test_isolation.py"],
@@ -230,7 +230,7 @@ MUTANTS = (
     ),
     Mutant(
         name="an answer is not bound to its idempotency key",
-        edits=[("app/batches/read.py", '*("hold_days", "idempotency_key", ', '*("hold_days", ')],
+        edits=[("app/batches/batch.py", '*(*KEPT, "idempotency_key", ', "*(*KEPT, ")],
         tests=["tests/integration/test_audit.py"],
     ),
     Mutant(

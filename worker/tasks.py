@@ -12,7 +12,8 @@ from structlog.contextvars import bind_contextvars
 
 from app import logs
 from app.audit import run as ledger_audit
-from app.batches import read as batches
+from app.batches import batch
+from app.batches.batch import IDEMPOTENCY_KEY_KEPT_DAYS
 from app.events.sequencer import NUMBERED_MAX, number_events
 from app.ledger.drain import drain
 from app.messaging import hints, worker_counters
@@ -21,7 +22,7 @@ from app.messaging.requests import Staying, need_message, note_arrival
 from app.messaging.worker_counters import AUDITS, Counts, count
 from app.postgres.database import snapshot, steps, transaction
 from app.postgres.standby import long_read
-from app.reversals import read as reversals
+from app.reversals import reversal
 from app.uploads import uploads
 
 # After this time a job ends, so that Flower shows it and the broker may give this process another task.
@@ -200,8 +201,8 @@ def audit() -> None:
 @celery.task(name=FORGET_IDEMPOTENCY_KEYS, send_events=False)
 def forget_idempotency_keys() -> None:
     """Forget keys past their time, in steps so small that none locks many rows or lasts long."""
-    for forget in (batches.forget_idempotency_keys, reversals.forget_idempotency_keys):
-        step = partial(forget, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
+    for forget in (batch.forget_idempotency_keys, reversal.forget_idempotency_keys):
+        step = partial(forget, older_than_days=IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
         steps(step, steps_max=_FORGET_STEPS_MAX, full=_FORGET_STEP)
 
 

@@ -11,14 +11,15 @@ import orjson
 from flask import Response
 from redis.exceptions import RedisError
 
+from app import event
 from app.api.answers import envelope
 from app.api.requests.query import EventsRequest
 from app.api.sending.wait_slots import WaitSlots
 from app.errors import InvalidRequest
-from app.events import payloads as pages
-from app.events.payloads import Event, render_anyway
+from app.event import Event, render_anyway
 from app.messaging import process_redis
 from app.postgres.database import single_statement, transaction
+from app.scope import Scope
 
 # Calls of a key that wait are counted in Redis over all web processes. Without Redis nothing is limited.
 _WAITING = "points:waiting:{}"
@@ -61,13 +62,12 @@ class Log(NamedTuple):
     """A log, and who reads it.
 
     Args:
-        organization_id: whose log it is; `PLATFORM` of `app.events.log`: the platform's.
+        scope: whose log it is; of `PLATFORM` of `app.events.log`: the platform's.
         key: which key reads it; no key of another kind has this name.
         authorize: finds the caller again, and refuses one that may not read on.
     """
 
-    organization_id: int
-    sandbox: bool
+    scope: Scope
     key: str
     authorize: Callable[[], object]
 
@@ -102,27 +102,26 @@ def answer(log: Log, asked: EventsRequest) -> Response:
 def _read(log: Log, asked: EventsRequest, after: int | None) -> _Found:
     """Read the next events. It reads the log's end first, and leaves events after that end to the next call."""
     with transaction() as connection:
-        state = pages.state_of(connection, log.organization_id, sandbox=log.sandbox)
+        state = event.state_of(connection, log.scope)
         if after is None:
             after = state.dropped_to
         up_to = min(state.last_sequence, after + LOOKED_AT_MAX)
-        events = pages.page(
+        events = event.page(
             connection,
-            log.organization_id,
-            sandbox=log.sandbox,
+            log.scope,
             after=after,
             types=asked.types,
             limit=asked.limit,
             up_to=up_to,
         )
         # Read again: events that were dropped in the meantime may be missing from the page.
-        _refuse_outside(after, pages.state_of(connection, log.organization_id, sandbox=log.sandbox))
+        _refuse_outside(after, event.state_of(connection, log.scope))
     if len(events) == asked.limit:
         up_to = events[-1].sequence
     return _Found(events, up_to, up_to == state.last_sequence)
 
 
-def _refuse_outside(after: int, log: pages.LogState) -> None:
+def _refuse_outside(after: int, log: event.LogState) -> None:
     if after < log.dropped_to:
         sentence = (
             f"The events up to {log.dropped_to} are no longer kept; the oldest kept event has the sequence"
@@ -144,7 +143,7 @@ def _wait(log: Log, asked: EventsRequest, found: _Found) -> _Found:
     while not found.events and (left_s := deadline - time.monotonic()) > 0:
         time.sleep(min(POLL_EVERY_S, left_s))
         with single_statement() as connection:
-            state = pages.state_of(connection, log.organization_id, sandbox=log.sandbox)
+            state = event.state_of(connection, log.scope)
         if state.last_sequence > found.last_sequence:
             log.authorize()
             found = _read(log, asked, found.last_sequence)

@@ -1,9 +1,9 @@
 """The audit rules about what was answered, and about what is counted by the day, in the form of `app.audit.rules`."""
 
-from app.batches.read import DIGESTED as OF_BATCH
+from app.batches.batch import DIGESTED as OF_BATCH
 from app.postgres.database import digest
-from app.reversals.read import CODES
-from app.reversals.read import DIGESTED as OF_REVERSAL
+from app.reversals.reversal import CODES
+from app.reversals.reversal import DIGESTED as OF_REVERSAL
 from app.statement.read import DAY_OF_MOMENT, MOVES, SUMS, begin_of
 
 

@@ -6,6 +6,7 @@ The sends of keys with bounds are accepted by a way of their own: the sends of a
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -13,9 +14,10 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.batches import key_limits
+from app.batches.batch import DIGESTED, Batch
 from app.batches.errors import ScheduledLimit
+from app.batches.fields import KEPT
 from app.batches.key_limits import KeyInUse
-from app.batches.read import DIGESTED, BatchRow
 from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InsufficientScope, InvalidKey, InvalidRequest, PointsError, Refused
 from app.organizations import may_not_issue
@@ -61,7 +63,7 @@ class Acceptance(NamedTuple):
     existed: bool
     created_at: datetime
 
-    def is_of(self, batch: BatchRow) -> bool:
+    def is_of(self, batch: Batch) -> bool:
         """Tell whether `batch` is the accepted one, and not a later one with the same id."""
         accepted = (self.batch_id, self.organization_id, self.created_at)
         return accepted == (batch.id, batch.organization_id, batch.created_at)
@@ -77,11 +79,17 @@ _NOT_YET = (
 _DIGEST = digest(
     DIGESTED, "fresh", idempotency_hash="decode(idempotency_hash, 'hex')", **dict.fromkeys(_NOT_YET, "NULL")
 )
-_TEXT = files("app.batches").joinpath("accept.sql").read_text()
-_ACCEPT = _TEXT.format(digest=_DIGEST, is_of_kind="NOT is_bounded", may_write="true").encode()
+_STATEMENT = partial(
+    files("app.batches").joinpath("accept.sql").read_text().format,
+    digest=_DIGEST,
+    kept=", ".join(KEPT),
+    kept_as_text=", ".join(f"{name} text" for name in KEPT),
+    kept_as_typed=", ".join(f"{name}::{kind}" for name, kind in KEPT.items()),
+)
+_ACCEPT = _STATEMENT(is_of_kind="NOT is_bounded", may_write="true").encode()
 _IS_BOUNDED = "is_bounded AND (expires_at > clock_timestamp()) IS NOT FALSE"
-_ACCEPT_BOUNDED = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="true").encode()
-_LOOK = _TEXT.format(digest=_DIGEST, is_of_kind=_IS_BOUNDED, may_write="false").encode()
+_ACCEPT_BOUNDED = _STATEMENT(is_of_kind=_IS_BOUNDED, may_write="true").encode()
+_LOOK = _STATEMENT(is_of_kind=_IS_BOUNDED, may_write="false").encode()
 
 
 def accept(connection: Connection, sends: Sequence[Send]) -> list[Outcome]:
@@ -176,9 +184,11 @@ def _columns(
         "labels": request.labels,
         "item_references": request.references,
         "send_at": request.send_at,
-        "hold_days": request.hold_days,
         "rehearsed_unpaid": request.rehearsed_unpaid or None,
-        "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
+        **{
+            name: orjson.dumps(value).decode() if isinstance(value, dict) else value
+            for name, value in request.kept.items()
+        },
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),
     }

@@ -24,7 +24,7 @@
 -- keys alone: one that writes, and one that writes nothing and tells which sends would make a batch.
 WITH asked AS MATERIALIZED (
     SELECT s.index, s.amount, s.running_totals, s.atomic, s.label, s.emails, s.email_keys, s.labels, s.item_references,
-           s.metadata, s.send_at, s.hold_days, s.rehearsed_unpaid, s.idempotency_key, s.idempotency_hash,
+           {kept}, s.send_at, s.rehearsed_unpaid, s.idempotency_key, s.idempotency_hash,
            k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            o.ahead, clock_timestamp() + o.ahead AS now,
            o.approval_above IS NOT NULL AND (k.member_id IS NOT NULL OR o.approval_of = 'all')
@@ -33,7 +33,7 @@ WITH asked AS MATERIALIZED (
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         index int, key_hash text, member_id bigint, sandbox boolean, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
-        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int, rehearsed_unpaid boolean,
+        email_keys text[], labels text[], item_references text[], {kept_as_text}, send_at timestamptz, rehearsed_unpaid boolean,
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT id, CAST(NULL AS bigint) AS member_id, sandbox, organization_id, last_used_at
@@ -82,11 +82,11 @@ WITH asked AS MATERIALIZED (
       AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room)) AND {may_write}
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
-                         recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
+                         recipient_count, emails, email_keys, labels, item_references, {kept},
                          rehearsed_unpaid, idempotency_key, idempotency_hash, created_at, send_at, status, digest)
     OVERRIDING SYSTEM VALUE
     SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
-           cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
+           cardinality(emails), emails, email_keys, labels, item_references, {kept_as_typed},
            rehearsed_unpaid, idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
            CASE WHEN needs_approval THEN 'awaiting_approval' WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END,
            {digest}

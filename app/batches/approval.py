@@ -13,17 +13,8 @@ from app import organizations
 from app.api_keys import Caller
 from app.batches import key_limits
 from app.batches.accept import SCHEDULED_MAX
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, DIGESTED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.batches.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
-from app.batches.read import (
-    AWAITING_APPROVAL,
-    CANCELLED,
-    DIGESTED,
-    ISSUED,
-    QUEUED,
-    REFUSED,
-    REJECTED,
-    SCHEDULED,
-)
 from app.batches.schedule import NOW, LockedBatch, changing, lock_batch, scheduled_of
 from app.fields.field import Table
 from app.fields.kinds import Name

@@ -1,6 +1,6 @@
 """The fields of verify and send: a row says how a field is read, and how it is described to callers.
 
-A new optional field that no other depends on is a row here, named in `SEND`, and an attribute of `IssueRequest`.
+A new optional field on which no other depends is a row here, named in `SEND` and in `KEPT`.
 """
 
 from collections.abc import Callable
@@ -157,6 +157,9 @@ HOLD_DAYS = Integer(
     takes_empty=True,
 )
 
+# Kept in columns of their names, with these types; nothing else of a send depends on them.
+KEPT = {METADATA.name: "json", HOLD_DAYS.name: "int"}
+
 ITEM_EMAIL = EmailAddress(
     "email", _once("Its e-mail address.", "Twice only if both items have a `reference`."), is_required=True
 )
@@ -176,12 +179,13 @@ ITEM = Table(
 
 
 class IssueTable(Table):
-    """The fields of verify or send. `options` are stored in an `IssueRequest` as they are read."""
+    """The fields of verify or send. An `IssueRequest` has the `options` as they are read, and those `kept` as one."""
 
     def __init__(self, schema_name: str, about: str, *rows: Field[Any]) -> None:
         super().__init__(schema_name, about, *rows)
         together = (RECIPIENTS, RECIPIENT, ITEMS, AMOUNT, EXPECT)  # They depend on each other.
-        self.options = [row for row in rows if row not in together]
+        self.options = [row for row in rows if row not in together and row.name not in KEPT]
+        self.kept = [row for row in rows if row.name in KEPT]
 
 
 VERIFY = IssueTable(

@@ -7,20 +7,13 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
-from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, TransactionRow
+from app.batches.batch import ISSUED, Batch, StateCounts, batches
+from app.batches.transaction import CREDITED, HELD, RETURNED, REVERSED, UNPAID, TransactionRow
 from app.organizations import OrganizationInMode, in_mode
-from app.values import payloads
 from app.values.timestamps import timestamp
 
 
-class StateCounts(NamedTuple):
-    """How many transactions of a batch are in two of the states now; the other counts follow from these."""
-
-    credited: int = 0
-    reversed: int = 0
-
-
-def issued_payload(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
+def issued_payload(batch: Batch, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
     """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
 
     With `as_issued`, flags, recipients and points taken back are those of the time of issue, without later claims and
@@ -35,31 +28,18 @@ def issued_payload(batch: BatchRow, transactions: Sequence[TransactionRow], *, a
 
 
 def whole_batch_payload(
-    batch: BatchRow, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
+    batch: Batch, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
 ) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
     bodies = _payloads_of(batch, transactions, as_issued=False) if batch.status == ISSUED else None
     whole = sum(row.points_left == 0 for row in transactions)
     credited = sum(row.credited and row.points_left != 0 for row in transactions)
-    states = StateCounts(credited=credited, reversed=whole)
-    return listed_batch_payload(batch, states=states, metadata=metadata, transactions=bodies)
+    return batches.payload(
+        batch._replace(metadata=metadata, states=StateCounts(credited, reversed=whole), transactions=bodies)
+    )
 
 
-def listed_batch_payload(
-    batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
-) -> dict[str, Any]:
-    """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
-    own = {
-        "batch_id": batch.id,
-        "final": batch.is_final,
-        "metadata": metadata,
-        "counts": payloads.batch_counts(batch, credited=states.credited, reversed_whole=states.reversed),
-        "amount": batch.debited_amount,
-    }
-    return payloads.listed_payload(payloads.BATCH, batch, own, **more)
-
-
-def transaction_payloads(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
+def transaction_payloads(rows: Iterable[tuple[Batch, TransactionRow]]) -> list[dict[str, Any]]:
     """Transactions as they are now, from rows of a batch and a transaction; rows of one batch are adjacent."""
     bodies = []
     for _, group in groupby(rows, key=lambda row: row[0].id):
@@ -69,7 +49,7 @@ def transaction_payloads(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> lis
     return bodies
 
 
-def _payloads_of(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> list[dict[str, Any]]:
+def _payloads_of(batch: Batch, transactions: Sequence[TransactionRow], *, as_issued: bool) -> list[dict[str, Any]]:
     assert batch.issued_at is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
     before, after = _organization_around_its_balance(batch)
     created_at = timestamp(batch.issued_at)
@@ -112,12 +92,12 @@ def _state(row: TransactionRow, *, credited: bool, as_issued: bool) -> str:
     return HELD if row.debited else UNPAID
 
 
-def _held_until(batch: BatchRow, row: TransactionRow, *, as_issued: bool) -> str | None:
+def _held_until(batch: Batch, row: TransactionRow, *, as_issued: bool) -> str | None:
     moment = batch.held_until if as_issued or row.held_until is None else row.held_until
     return None if moment is None else timestamp(moment)
 
 
-def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
+def _organization_around_its_balance(batch: Batch) -> tuple[bytes, bytes]:
     """Render the organization once for the whole batch, as the parts before and after the balance.
 
     An organization that issues is neither disabled nor suspended: the drain checked that under the lock.

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,9 +36,9 @@ class IssueRequest:
     `emails` are the addresses as sent (trimmed), in order; `email_keys` are their normalised forms in the same order.
     Each recipient gets `amount` points. Where that is None, `running_totals` holds for each recipient the sum of the
     points up to and including that one. `labels` (where they differ from the batch's `label`) and `references` are None
-    when no item has one. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points may
-    be held; None: as long as the organization's `held_days` says at the issue. `rehearsed_unpaid`: with a development
-    key, its balance pays nobody; it is how the call is answered, and no part of its meaning.
+    when no item has one. `send_at` is when to issue it, in UTC; None: at once. `kept` are the fields that are kept with
+    the batch as they were sent. `rehearsed_unpaid`: with a development key, its balance pays nobody; it is how the call
+    is answered, and no part of its meaning.
     """
 
     emails: Sequence[str]
@@ -49,9 +49,8 @@ class IssueRequest:
     label: str | None
     labels: Sequence[str | None] | None = None
     references: Sequence[str | None] | None = None
-    metadata: Mapping[str, str] | None = None
     send_at: datetime | None = None
-    hold_days: int | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
     rehearsed_unpaid: bool = False
 
     @property
@@ -83,9 +82,8 @@ class IssueRequest:
         digest.update(b"-" if label is None else b"+" + label.encode())
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
-        metadata = sorted((self.metadata or {}).items())
-        options = (self.running_totals, labels, self.references, metadata, self.send_at, self.hold_days)
-        digest.update(b"\0\0" + orjson.dumps(options))
+        options = (self.running_totals, labels, self.references, self.send_at, self.kept)
+        digest.update(b"\0\0" + orjson.dumps(options, option=orjson.OPT_SORT_KEYS))
         return digest.digest()
 
 
@@ -102,6 +100,7 @@ def read_issue_request(fields: Mapping[str, Any], limits: Settings, known: Issue
     """
     faults = known.new_faults(fields)
     options: dict[str, Any] = {row.name: row.read(fields, faults, limits) for row in known.options}
+    kept = {row.name: row.read(fields, faults, limits) for row in known.kept}
     items = None if is_missing(fields.get("items")) else Items(fields, faults, limits)
     addresses = _read_addresses(fields, faults, limits)
     amount = (AMOUNT if items is None else DEFAULT_AMOUNT).read(fields, faults, limits)
@@ -123,6 +122,7 @@ def read_issue_request(fields: Mapping[str, Any], limits: Settings, known: Issue
     return IssueRequest(
         emails=[address.text for address in addresses],
         email_keys=[address.key for address in addresses],
+        kept={name: value for name, value in kept.items() if value is not None},
         **options,
     )
 

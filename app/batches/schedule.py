@@ -11,13 +11,12 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 from app.batches import key_limits
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, DIGESTED, NOT_FINAL, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
-from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchConflict, InvalidRequest
 from app.noun import Noun, Points, says
 from app.postgres.database import digest, is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
-from app.values.payloads import NOT_FINAL
 from app.values.timestamps import bounds_fault
 
 

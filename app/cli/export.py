@@ -11,7 +11,8 @@ import click
 from sqlalchemy.exc import DBAPIError
 
 from app import organizations
-from app.batches.read import STATES, STATUSES
+from app.batches.batch import STATUSES
+from app.batches.transaction import STATES
 from app.cli.operator_command import database, first_line
 from app.cli.options import ORGANIZATION_ID, RowId, data_dir_option, in_words_of_options
 from app.errors import InvalidRequest, Refused
@@ -23,7 +24,7 @@ from app.local.interrupts import end_gently
 from app.pages.filters import Filters
 from app.pages.queries import parse_page_request
 from app.postgres.database import is_away, transaction
-from app.reversals.read import STATUSES as REVERSAL_STATUSES
+from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
 from app.values.numbers import counted, points
 from app.values.texts import shown
 from app.values.timestamps import timestamp

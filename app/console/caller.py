@@ -12,12 +12,12 @@ from sqlalchemy import Connection
 from app import api_keys, organizations
 from app.actions import log as actions
 from app.api_keys import Caller
-from app.batches.read import BatchRow
+from app.batches.batch import Batch
 from app.console.blueprints import FormTooOld, current_member, is_sandbox
 from app.errors import PointsError
 from app.members import members, sessions
 from app.postgres.database import transaction
-from app.reversals.read import ReversalRow
+from app.reversals.reversal import Reversal
 from app.scope import Author
 from app.statement.makeup import Sender
 
@@ -75,7 +75,7 @@ class Authors(NamedTuple):
     keys: dict[int, str | None]
 
 
-def authors_of(connection: Connection, rows: Sequence[BatchRow | ReversalRow | Sender]) -> Authors:
+def authors_of(connection: Connection, rows: Sequence[Batch | Reversal | Sender]) -> Authors:
     """Return the names of those who have made these batches and reversals, or have sent."""
     return Authors(
         members.names_of(connection, {row.member_id for row in rows if row.member_id is not None}),

@@ -10,7 +10,8 @@ from flask import Response, request
 from wtforms import EmailField, Form, SelectChoice, SelectField, StringField
 
 from app.api_keys import Caller, StoredKey
-from app.batches.read import STATES, STATUSES
+from app.batches.batch import STATUSES
+from app.batches.transaction import STATES
 from app.console import files
 from app.console.blueprints import current_zone
 from app.console.caller import member_now
@@ -26,7 +27,7 @@ from app.pages.filters import BY_API, Page
 from app.pages.parameters import id_of
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, next_cursor, parse_page_request, read_parameter
 from app.postgres.standby import long_read
-from app.reversals.read import STATUSES as REVERSAL_STATUSES
+from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
 from app.values.addresses import parse
 from app.values.texts import with_name
 from app.values.timestamps import timestamp

@@ -10,8 +10,8 @@ from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import verify
 from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
+from app.batches.batch import AWAITING_APPROVAL
 from app.batches.fields import SEND
-from app.batches.read import AWAITING_APPROVAL
 from app.batches.request import IssueRequest, read_issue_request
 from app.batches.schedule import now_of
 from app.console.blueprints import current_zone

@@ -11,13 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches.read import DIGESTED
+from app.batches.batch import DIGESTED, NOT_FINAL
 from app.ledger.held import take_off_list
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
 from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
-from app.values.payloads import NOT_FINAL
 
 # Organizations that one statement searches, batches that it returns of each, and never issued ones that it looks at.
 _ORGANIZATIONS_MAX = 100

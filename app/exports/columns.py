@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
+from app.batches.transaction import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.recipient_files.cells import marked_as_text_in_sql
 from app.values.ids import POSITIONS
 

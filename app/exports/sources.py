@@ -15,7 +15,7 @@ from app.exports.columns import BATCHES, ISSUED_AT, REVERSALS, SENDER, TRANSACTI
 from app.pages import addresses, batch_pages, far
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import COLUMNS_OF_TRANSACTION, FROM_BATCHES, INDEX_ORDER_ONLY
-from app.reversals.read import COLUMNS as REVERSAL
+from app.reversals.reversal import reversals
 from app.values.ids import POSITIONS, batch_and_position, require_id
 
 # A few megabytes, and a tenth of a second. A batch is not divided, so a piece may have as many rows more as one has.
@@ -94,7 +94,7 @@ class Source:
         heads = f"{self._heads(start)} AND ({moment}, id) <= (:end_moment, :end_id)"
         if self.kind == REVERSALS:
             matches = " AND ".join(["true", *self.filters.batch_conditions()])
-            return f"FROM (SELECT {REVERSAL}, {SENDER} FROM reversals WHERE {heads}) r WHERE {matches}"
+            return f"FROM (SELECT {reversals.columns}, {SENDER} FROM reversals WHERE {heads}) r WHERE {matches}"
         if self.kind == BATCHES:
             flags = "true" if self.filters.email_key is not None else batch_pages.flags(self.filters)
             matches = " AND ".join([flags, *self.filters.batch_conditions()])

@@ -6,14 +6,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.batches import key_limits
+from app.batches.batch import DIGESTED
 from app.batches.queue import IS_DUE, PLACE, oldest_due_reversal, postpone
-from app.batches.read import DIGESTED
 from app.batches.verify import INSUFFICIENT_RECIPIENT
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, OrganizationSuspended
 from app.ledger.held import LISTED_BY_ISSUE_TO, exclude_claims, list_issued, take_off_list
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all
-from app.reversals.read import DIGESTED as OF_REVERSAL
+from app.reversals.reversal import DIGESTED as OF_REVERSAL
 from app.settings import INT64_MAX
 from app.values.ids import POSITIONS
 

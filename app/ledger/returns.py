@@ -17,7 +17,7 @@ from app.ledger.held import exclude_claims, take_off_list
 from app.postgres import locks
 from app.postgres.database import digest, row_with_id
 from app.postgres.locks import lock_organization
-from app.reversals.read import DIGESTED
+from app.reversals.reversal import DIGESTED
 from app.settings import INT64_MAX
 from app.values.ids import batch_and_position
 from app.values.timestamps import HOLD_DAYS_MAX, timestamp

@@ -66,8 +66,7 @@ def _scope(filters: Filters) -> list[str]:
 
 # The actions of all organizations and of none, unless the filters name one.
 page = Listing(
-    "actions",
-    ActionRow,
+    actions,
     "*",
     scope=_scope,
     matches=lambda filters: [filters.author_condition()],

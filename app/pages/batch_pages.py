@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches.read import BatchRow
+from app.batches.batch import Batch, batches
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
-from app.pages.statements import BATCH, BESIDE_BATCH, INDEX_ORDER_ONLY, batches_looked_at, by_time, read_page
+from app.pages.statements import INDEX_ORDER_ONLY, SHOWN_BATCH, batches_looked_at, by_time, read_page
 from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -15,7 +15,7 @@ _NEWEST_FIRST = "created_at DESC, id DESC"
 
 def page(
     connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int, is_far: bool = False
-) -> Page[BatchRow]:
+) -> Page[Batch]:
     """Return the batches of a page, as `read_page`; with `is_far`, look as far back as for a person."""
     is_by_time = filters.email_key is None
     return read_page(
@@ -24,7 +24,7 @@ def page(
         filters,
         start,
         limit=limit,
-        to_row=lambda row: BatchRow(*row[: len(BatchRow._fields)]),
+        to_row=lambda row: Batch(*row[: batches.width]),
         next_start=by_time if is_by_time else _start_in_address,
         looked_at_max=FAR_BATCHES_MAX if is_far and is_by_time else LOOKED_AT_MAX,
     )
@@ -38,7 +38,7 @@ class Totals(NamedTuple):
     is_whole: bool
 
 
-def totals(connection: Connection, filters: Filters, first: Page[BatchRow], *, limit: int) -> Totals:
+def totals(connection: Connection, filters: Filters, first: Page[Batch], *, limit: int) -> Totals:
     """Return the totals of what is found by the time, as far as the first page for a person may look.
 
     `first` is that page. If it is not full, it has looked at everything.
@@ -67,7 +67,7 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
     return f"""
-        SELECT {BATCH}, {BESIDE_BATCH}, rows_read FROM (
+        SELECT {SHOWN_BATCH}, rows_read FROM (
             SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read
             FROM ({batches_looked_at(filters, begin=begin)}) b ORDER BY {_NEWEST_FIRST}
         ) looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows
@@ -102,7 +102,7 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
     conditions = address_conditions(filters, moment="created_at")
     conditions += [*filters.flag_conditions(), *filters.batch_conditions(), *filters.equal("idempotency_key")]
     return f"""
-        SELECT {BATCH}, {BESIDE_BATCH}, transaction_id, rows_read, above FROM (
+        SELECT {SHOWN_BATCH}, transaction_id, rows_read, above FROM (
             SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above
             FROM ({rows_of_address(filters, start)}) looked_at
             WHERE rows_read = :looked_at_max OR ({" AND ".join(conditions)})

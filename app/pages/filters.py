@@ -1,11 +1,11 @@
 """The filters of a list, a position in it, and a page."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
+from app.batches.transaction import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.scope import MEMBER, OPERATOR, PLATFORM_KEY, AskedAuthor
 from app.settings import INT64_MAX
 from app.values.ids import POSITIONS, batch_and_position
@@ -53,22 +53,18 @@ class Filters:
     debited: bool | None = None
     credited: bool | None = None
     allocated: bool | None = None
-    # Batches only.
+    # Batches and reversals.
     idempotency_key: str | None = None
-    label: str | None = None
-    status: str | None = None
     # Transactions only.
     reference: str | None = None
     state: str | None = None
     # Transactions and entries.
     user_id: int | None = None
-    # Users only.
-    external_id: str | None = None
     # Deliveries only.
     webhook_id: int | None = None
-    # Requests only; their `status` is that of an answer, such as `403`, or a hundred of them, such as `4xx`.
-    request_id: str | None = None
+    # Requests only: the status of an answer, such as `403`, or a hundred of them, such as `4xx`.
     api_key_id: int | None = None
+    answered: str | None = None
     # Actions only.
     by: AskedAuthor | None = None
     # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
@@ -77,6 +73,8 @@ class Filters:
     label_part: str | None = None
     sender: int | None = None
     points: int | None = None
+    # What columns of the list's own table must equal: its rows are read one by one.
+    equals: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def debit(self) -> bool | None:
@@ -104,7 +102,8 @@ class Filters:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements."""
         return {
-            **{name: getattr(self, name) for name in self.__slots__},
+            **{name: getattr(self, name) for name in self.__slots__ if name != "equals"},
+            **self.equals,
             "batch_first_id": None if self.batch_id is None else min(self.batch_id * POSITIONS, INT64_MAX),
             "batch_last_id": None if self.batch_id is None else min((self.batch_id + 1) * POSITIONS - 1, INT64_MAX),
             "debited": self.debit,
@@ -152,7 +151,7 @@ class Filters:
 
     def batch_conditions(self) -> list[str]:
         """Return the conditions on a batch that no index serves: its rows are read one by one."""
-        conditions = self.equal("label", "status") + self.sender_conditions()
+        conditions = self.own_conditions() + self.sender_conditions()
         if self.label_part is not None:
             conditions.append("strpos(lower(label), :label_part) > 0")
         if self.points is not None:
@@ -167,9 +166,9 @@ class Filters:
 
     def request_conditions(self) -> list[str]:
         """Return the conditions on a call, whose rows are read one by one."""
-        conditions = self.equal("request_id", "api_key_id", "batch_id")
-        if self.status is not None:
-            conditions.append("CAST(status AS text) LIKE replace(:status, 'x', '_')")
+        conditions = self.own_conditions() + self.equal("api_key_id", "batch_id")
+        if self.answered is not None:
+            conditions.append("CAST(status AS text) LIKE replace(:answered, 'x', '_')")
         return conditions
 
     def author_condition(self) -> str:
@@ -189,6 +188,10 @@ class Filters:
         if self.points is not None:
             conditions.append(f"{amount} = :points")
         return conditions
+
+    def own_conditions(self) -> list[str]:
+        """Return the conditions on columns of the list's own table."""
+        return [f"{column} = :{column}" for column in self.equals]
 
     def equal(self, *names: str) -> list[str]:
         """Return the conditions of those of these filters that are given, each on the column of its name."""

@@ -2,15 +2,16 @@
 
 from sqlalchemy import Connection
 
-from app.api_keys import StoredKey
-from app.organizations import Refill, WholeOrganization
+from app import api_keys, request_log
+from app.organizations import refills as refill_noun
+from app.organizations import whole
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import Listing, by_id, read_page
-from app.request_log import REQUESTS_KEPT_DAYS, RequestRow
-from app.reversals.read import ReversalRow
+from app.request_log import REQUESTS_KEPT_DAYS
+from app.reversals import reversal
 from app.users import SELECT_USERS, RegisteredUser, to_user
+from app.webhooks import webhook
 from app.webhooks.attempts import DELIVERIES_KEPT_DAYS
-from app.webhooks.webhook import Delivery
 
 
 def _kept(days: int) -> str:
@@ -18,29 +19,27 @@ def _kept(days: int) -> str:
     return f"created_at >= (SELECT clock_timestamp()) - interval '{days} days'"
 
 
-organizations = Listing("organizations", WholeOrganization, is_by_time=False, scope=lambda _: [])
-keys = Listing("api_keys", StoredKey, is_by_time=False, scope=lambda _: ["organization_id = :organization_id"])
-refills = Listing("refills", Refill)
+organizations = Listing(whole, is_by_time=False, scope=lambda _: [])
+keys = Listing(api_keys.keys, is_by_time=False, scope=lambda _: ["organization_id = :organization_id"])
+refills = Listing(refill_noun)
 deliveries = Listing(
-    "webhook_deliveries",
-    Delivery,
+    webhook.deliveries,
     is_by_time=False,
     scope=lambda _: ["webhook_id = :webhook_id", _kept(DELIVERIES_KEPT_DAYS)],
 )
 requests = Listing(
-    "api_requests",
-    RequestRow,
+    request_log.requests,
     scope=lambda filters: [*filters.scope_conditions(), _kept(REQUESTS_KEPT_DAYS)],
     matches=Filters.request_conditions,
 )
-reversals = Listing("reversals", ReversalRow, scope=Filters.head_conditions, matches=Filters.batch_conditions)
+reversals = Listing(reversal.reversals, scope=Filters.head_conditions, matches=Filters.batch_conditions)
 
 
 def users(
     connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int
 ) -> Page[RegisteredUser]:
     """Return the users of a page, each with its balance at this moment."""
-    conditions = filters.equal("email_key", "external_id")
+    conditions = filters.equal("email_key") + filters.own_conditions()
     # Of an address or an external id there is one user at most: with an order, PostgreSQL might read all of them.
     order = "" if conditions else " ORDER BY id DESC LIMIT :rows"
     if start is not None:

@@ -8,69 +8,18 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from app.api_keys import Caller
-from app.batches.read import STATES, STATUSES
 from app.errors import Fault
-from app.pages import cursors, parameters
-from app.pages.filters import BY_API, CursorPosition, Filters, Page
-from app.pages.parameters import LIMIT_DEFAULT, NO_CURSOR, ParameterFault, integer_of, limit_of
-from app.reversals.read import STATUSES as REVERSAL_STATUSES
-from app.settings import INT64_MAX
+from app.pages import cursors
+from app.pages.filters import CursorPosition, Filters, Page
+from app.pages.parameters import BESIDE, CURSOR, LIMIT, LIMIT_DEFAULT, NO_CURSOR, PARAMETERS, ParameterFault
 from app.values.texts import is_utf8
 from app.values.validation_errors import FaultsFound
 
-# The parameters of each list.
-_OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
-PARAMETERS = {
-    "transactions": (*_OF_BOTH, "reference", "state", "user"),
-    "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
-    "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
-    "deliveries": ("limit", "cursor"),
-    "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
-    "users": ("limit", "cursor", "email", "external_id"),
-    "entries": ("limit", "cursor"),
-    "organizations": ("limit", "cursor"),
-    "refills": ("limit", "cursor", "sandbox"),
-    "actions": ("limit", "cursor", "organization", "by", "created_from", "created_to"),
-    "keys": ("limit", "cursor"),
-}
-
-# What the console adds to the lists of the interface.
+# What the console adds to the lists of batches and transactions.
 OF_PEOPLE = ("email_part", "label_part", "sender", "points")
 
 # The parameters of a query, each with all its values. A byte that is not UTF-8 is a lone surrogate.
 Query = Mapping[str, Sequence[str]]
-
-# Each parameter that filters: the filter that it sets, and how it is read.
-_FILTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "organization": ("organization_id", parameters.id_of("an organization")),
-    "sandbox": ("sandbox", parameters.flag),
-    "email": ("email_key", parameters.email_key),
-    "batch": ("batch_id", parameters.id_of("a batch")),
-    "created_from": ("created_from", parameters.first_moment),
-    "created_to": ("created_to", parameters.last_moment),
-    "debited": ("debited", parameters.flag),
-    "credited": ("credited", parameters.flag),
-    "allocated": ("allocated", parameters.flag),
-    "idempotency_key": ("idempotency_key", parameters.idempotency_key),
-    "label": ("label", parameters.label),
-    "status": ("status", parameters.one_of(STATUSES)),
-    "reference": ("reference", parameters.reference),
-    "state": ("state", parameters.one_of(STATES)),
-    "user": ("user_id", parameters.id_of("a user")),
-    "external_id": ("external_id", parameters.reference),
-    "request_id": ("request_id", parameters.request_id),
-    "api_key": ("api_key_id", parameters.id_of("a key")),
-    "by": ("by", parameters.author),
-    "email_part": ("email_part", parameters.part_of_address),
-    "label_part": ("label_part", parameters.part_of_label),
-    "sender": ("sender", integer_of("the id of a member, or 0 for the API", BY_API, INT64_MAX)),
-    "points": ("points", integer_of("a whole number of points, digits only", 1, INT64_MAX)),
-}
-# What `status` is in the lists of something else than batches.
-_STATUS_OF: dict[tuple[str, str], Callable[[str], Any]] = {
-    ("reversals", "status"): parameters.one_of(REVERSAL_STATUSES),
-    ("requests", "status"): parameters.status_of_answer,
-}
 
 _Value = TypeVar("_Value")
 
@@ -99,28 +48,29 @@ def parse_page_request(
         InvalidRequest: with every fault of the query, each under its parameter.
     """
     faults = FaultsFound()
-    known = (*PARAMETERS[kind], *also)
-    faults.add_unknown("parameter", query, known, whole="query")
-
-    limit = read_parameter(query, "limit", limit_of, faults)
+    known = {**PARAMETERS[kind], **{name: BESIDE.get(name) for name in also}}
+    faults.add_unknown("parameter", query, tuple(known), whole="query")
     values = {
-        name: read_parameter(query, parameter, _STATUS_OF.get((kind, parameter), parse), faults)
-        for parameter, (name, parse) in _FILTERS.items()
-        if parameter in known
+        parameter: read_parameter(query, name, parameter.read, faults)
+        for name, parameter in known.items()
+        if parameter is not None and parameter is not CURSOR
     }
+    given = {parameter: value for parameter, value in values.items() if value is not None}
     chosen: dict[str, Any] = {"organization_id": 0, "sandbox": False, **of}
-    chosen |= {name: value for name, value in values.items() if value is not None}
+    chosen |= {parameter.filter: value for parameter, value in given.items() if parameter.filter}
     if who is not None:
-        chosen |= {"organization_id": who.organization.id, "sandbox": who.sandbox}
-    filters = Filters(**chosen)
-    cursor = read_parameter(query, "cursor", parameters.cursor, faults)
+        chosen |= who.scope._asdict()
+    filters = Filters(
+        **chosen, equals={parameter.equals: value for parameter, value in given.items() if parameter.equals}
+    )
+    cursor = read_parameter(query, "cursor", CURSOR.read, faults)
     # A cursor can be compared only with filters that have no fault.
     faults.raise_if_any()
     start = None if cursor is None else cursors.decode(kind, filters, cursor)
     if cursor is not None and start is None:
         faults.add("cursor", f"The cursor parameter {NO_CURSOR} with the same filters.")
     faults.raise_if_any()
-    return PageRequest(filters=filters, start=start, limit=LIMIT_DEFAULT if limit is None else limit)
+    return PageRequest(filters=filters, start=start, limit=given.get(LIMIT, LIMIT_DEFAULT))
 
 
 def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faults: FaultsFound) -> _Value | None:

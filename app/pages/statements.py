@@ -7,9 +7,9 @@ from typing import Any, Generic
 
 from sqlalchemy import Connection, text
 
-from app.batches.read import COLUMNS
+from app.batches.batch import Batch, approval_of, batches, sender_of
+from app.noun import Noun, NounRow
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page, Row
-from app.values.payloads import approval_of, sender_of
 
 # Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
 # reads an index in order and stops when the page is full.
@@ -63,19 +63,17 @@ def read_page(
 
 
 @dataclass(frozen=True)
-class Listing(Generic[Row]):
+class Listing(Generic[NounRow]):
     """A list that is read from one table, newest first: by `created_at` and id, or by id. It is called for a page.
 
     Args:
-        kind: a row, a NamedTuple of the columns.
-        columns: if they are not the fields of the row.
+        columns: those to read of the table, if they are not the noun's.
         scope: the conditions that an index serves.
         matches: the conditions on rows that are read one by one: a page with few matches ends early.
         around: a statement around the rows of a page, which stand for `{}`.
     """
 
-    table: str
-    kind: type[Row]
+    noun: Noun[NounRow]
     columns: str = ""
     scope: Callable[[Filters], list[str]] = Filters.scope_conditions
     matches: Callable[[Filters], list[str]] = lambda _: []
@@ -90,7 +88,7 @@ class Listing(Generic[Row]):
         start: CursorPosition | None,
         limit: int,
         is_far: bool = False,
-    ) -> Page[Row]:
+    ) -> Page[NounRow]:
         """Return a page, as `read_page`; with `is_far`, look as far back as for a person."""
         return read_page(
             connection,
@@ -108,25 +106,29 @@ class Listing(Generic[Row]):
         order, begin = "id DESC", "id <= :start_id"
         if self.is_by_time:
             order, begin = "created_at DESC, id DESC", "(created_at, id) <= (:start_moment, :start_id)"
-        columns = self.columns or ", ".join(self.kind._fields)  # type: ignore[attr-defined]
+        columns = self.columns or self.noun.columns
         scope = [*self.scope(filters), *([] if start is None else [begin])]
         return self.around.format(f"""
-            SELECT * FROM (SELECT {columns}, row_number() OVER (ORDER BY {order}) AS rows_read FROM {self.table}
+            SELECT * FROM (SELECT {columns}, row_number() OVER (ORDER BY {order}) AS rows_read FROM {self.noun.table}
                            WHERE {" AND ".join(scope or ["true"])} ORDER BY {order} LIMIT :looked_at_max) looked_at
             WHERE rows_read >= :looked_at_max OR ({" AND ".join(self.matches(filters) or ["true"])})
             ORDER BY {order} LIMIT :rows
         """)
 
-    def _row(self, row: Any) -> Row:
-        return self.kind(*row[: len(self.kind._fields)])  # type: ignore[attr-defined]
+    def _row(self, row: Any) -> NounRow:
+        return self.noun.row(*row[: self.noun.width])
 
 
-# What is read of the table of batches, the same by its names, and the other fields of `BatchRow`.
-FROM_BATCHES = ", ".join([*COLUMNS, approval_of()])
-BATCH = ", ".join([*COLUMNS, "approval"])
-BESIDE_BATCH = (
-    "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at, "
-    + sender_of("member_id")
+# What is read of the table of batches, the same by its names, and all fields of `Batch`.
+FROM_BATCHES = ", ".join([*batches.of_table, f"{approval_of()} AS approval"])
+BATCH = ", ".join([*batches.of_table, "approval"])
+# Read of the rows that are shown only.
+_BESIDE = {
+    "organization_created_at": "(SELECT created_at FROM organizations WHERE id = :organization_id)",
+    "sender": sender_of("member_id"),
+}
+SHOWN_BATCH = ", ".join(
+    f"{_BESIDE[name]} AS {name}" if name in _BESIDE else name for name in Batch._fields[: batches.width]
 )
 
 # The columns of a transaction. Batches have an amount, a label and an end too, hence the prefix `own_`.

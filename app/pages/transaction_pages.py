@@ -5,16 +5,17 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches.read import BatchRow, TransactionRow
+from app.batches.batch import Batch, batches
+from app.batches.transaction import TransactionRow
 from app.pages import addresses, far
 from app.pages.far import Totals
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.pages.statements import (
     BATCH,
-    BESIDE_BATCH,
     COLUMNS_OF_TRANSACTION,
     FROM_BATCHES,
     INDEX_ORDER_ONLY,
+    SHOWN_BATCH,
     TRANSACTION,
     batches_looked_at,
     read_page,
@@ -22,7 +23,7 @@ from app.pages.statements import (
 from app.postgres.database import row_with_id
 from app.values.ids import POSITIONS, batch_and_position
 
-Row = tuple[BatchRow, TransactionRow]
+Row = tuple[Batch, TransactionRow]
 
 _NEWEST_FIRST = "issued_at DESC, id DESC, position DESC"
 
@@ -72,8 +73,8 @@ def get(connection: Connection, transaction_id: int, *, organization_id: int, sa
 
 
 def _row(row: Any) -> Row:
-    columns = len(BatchRow._fields)
-    return BatchRow(*row[:columns]), TransactionRow(*row[columns : columns + len(TransactionRow._fields)])
+    width = batches.width
+    return Batch(*row[:width]), TransactionRow(*row[width : width + len(TransactionRow._fields)])
 
 
 def _statement(filters: Filters, start: CursorPosition | None, *, is_far: bool) -> str:
@@ -161,7 +162,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
 
 
 _SHOWN = f"""
-    SELECT {BATCH}, {BESIDE_BATCH},
+    SELECT {SHOWN_BATCH},
            transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id, email, balance, debited, credited,
            claimed_at IS NOT NULL, own_amount, own_label, reference, points_left, own_held_until,
            returned_at IS NOT NULL, recipient_id, first_name, last_name, rows_read

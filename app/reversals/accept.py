@@ -6,11 +6,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
-from app.batches.read import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
+from app.batches.batch import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
 from app.errors import BatchConflict, BatchNotIssued, IdempotencyKeyReused, OrganizationDisabled, PointsError
 from app.postgres.database import digest, row_with_id
-from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest
+from app.reversals.reversal import DIGESTED, QUEUED
 
 
 class BatchScheduled(BatchConflict):
@@ -102,7 +102,7 @@ def accept(
             raise BatchNotIssued
         accepted = connection.execute(_ACCEPT, new).one_or_none()
         if accepted is not None:
-            return AcceptedReversal(accepted.id, reversals.QUEUED, accepted.created_at, existed=False)
+            return AcceptedReversal(accepted.id, QUEUED, accepted.created_at, existed=False)
         # Another request took the key at the same time. Its reversal exists now, so look again.
 
 
@@ -115,7 +115,7 @@ _COLUMNS = """organization_id, sandbox, api_key_id, member_id, batch_id, transac
 _ACCEPT = text(f"""
     INSERT INTO reversals (id, created_at, {_COLUMNS}, digest)
     SELECT id, created_at, {_COLUMNS},
-           {digest(reversals.DIGESTED, "r", is_return="false", refusal="NULL", done_at="NULL", codes="NULL")}
+           {digest(DIGESTED, "r", is_return="false", refusal="NULL", done_at="NULL", codes="NULL")}
     FROM (SELECT nextval('batches_id_seq') AS id,
                  time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)) AS created_at,
                  CAST(:organization_id AS bigint) AS organization_id, CAST(:sandbox AS boolean) AS sandbox,

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, text
 
-from app.batches.read import ISSUED, NEVER_ISSUED
+from app.batches.batch import ISSUED, NEVER_ISSUED
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, Refused
 from app.fields.field import Table, is_integer, is_missing, kind
 from app.fields.kinds import ID, Array, Boolean, Integer, Text

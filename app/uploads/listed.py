@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.batch import NOT_FINAL
 from app.scope import Scope
-from app.values.payloads import NOT_FINAL
 
 
 class ListedUpload(NamedTuple):

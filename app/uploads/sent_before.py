@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.batches import read as batches
 from app.batches import sent_lately
-from app.batches.read import ISSUED, BatchRow
+from app.batches.batch import ISSUED, Batch
 from app.batches.sent_lately import SentLately
+from app.batches.transaction import transactions_of
 from app.errors import Refused
 from app.recipient_files.columns import Item
 from app.recipient_files.writing import written, written_unpaid
@@ -100,7 +100,7 @@ def copy_of(connection: Connection, upload: UploadRow) -> NewList:
     return NewList(written(items), upload.name, Asked(amount=upload.amount, label=upload.label))
 
 
-def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str) -> NewList:
+def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str) -> NewList:
     """Return the recipients that the balance did not pay, of one or several batches, as a new list.
 
     Raises:
@@ -112,7 +112,7 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[BatchRow], name: str)
             continue
         assert batch.debited_count is not None, "it is issued"
         # The balance pays the first ones, so the rest is one range.
-        for row in batches.transactions_of(
+        for row in transactions_of(
             connection,
             batch.id,
             organization_id=batch.organization_id,

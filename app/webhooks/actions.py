@@ -7,8 +7,8 @@ from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 from app.errors import InvalidRequest, Refused
+from app.event import state_of
 from app.events import log
-from app.events.payloads import state_of
 from app.fields.field import Table
 from app.fields.kinds import Integer
 from app.noun import SQL
@@ -125,7 +125,7 @@ def enable(connection: Connection, webhook: Webhook) -> Webhook:
 @webhooks.action("Have events sent again", done="replayed", answers="The webhook, moved back.", body=REPLAY)
 def replay(connection: Connection, webhook: Webhook, from_sequence: int) -> Webhook:
     """Sends all events again from a sequence that it has passed."""
-    oldest = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).dropped_to + 1
+    oldest = state_of(connection, Scope(webhook.organization_id, webhook.sandbox)).dropped_to + 1
     if from_sequence < oldest:
         raise InvalidRequest({"from_sequence": [f"The oldest event that is kept has the sequence {oldest}."]})
     if from_sequence > webhook.position + 1:
@@ -142,7 +142,7 @@ def replay(connection: Connection, webhook: Webhook, from_sequence: int) -> Webh
 )
 def skip(connection: Connection, webhook: Webhook) -> Webhook:
     """It goes on with the next event at once. The skipped event stays in the log."""
-    last_sequence = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).last_sequence
+    last_sequence = state_of(connection, Scope(webhook.organization_id, webhook.sandbox)).last_sequence
     position = webhook.position
     while webhook.failures and position < last_sequence:
         events, position = upcoming(connection, webhook._replace(position=position), last_sequence=last_sequence)

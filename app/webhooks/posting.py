@@ -15,7 +15,7 @@ import httpx
 from standardwebhooks import Webhook
 
 from app import logs
-from app.events.payloads import Event, NotRenderable, render
+from app.event import Event, NotRenderable, render
 from app.webhooks.attempts import Attempt
 from app.webhooks.network import AnswerTooLong, Bounds, CheckedNetwork
 from app.webhooks.receivers import Receiver, ReceiverRefused, parse

@@ -7,14 +7,15 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from app.errors import LimitReached, PointsError
+from app.event import Event
+from app.event import page as page_of_events
 from app.events import log
 from app.events.log import GLOB, PATTERNS, types_like
-from app.events.payloads import Event
-from app.events.payloads import page as page_of_events
 from app.fields.field import Field, FieldFault, Schema, kind
 from app.fields.kinds import Text
 from app.fields.names import KnownNames
 from app.noun import Id, Noun, Part, Shown, says, says_one_of
+from app.scope import Scope
 from app.settings import Settings
 from app.webhooks.receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve
 
@@ -195,8 +196,7 @@ def upcoming(connection: Connection, webhook: Follower, *, last_sequence: int) -
     up_to = min(webhook.position + _LOOKED_AT_MAX, last_sequence)
     events = page_of_events(
         connection,
-        webhook.organization_id,
-        sandbox=webhook.sandbox,
+        Scope(webhook.organization_id, webhook.sandbox),
         after=webhook.position,
         types=log.matching((*webhook.types, log.PING)),
         limit=_EVENTS_READ_MAX,

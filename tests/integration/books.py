@@ -14,10 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from app import api_keys, organizations, users
 from app.audit.run import Breach, audit
 from app.batches import queue
-from app.batches import read as batches
 from app.batches.accept import Acceptance, Send, accept
-from app.batches.read import BatchRow, TransactionRow
+from app.batches.batch import DIGESTED, Batch, batches
 from app.batches.request import IssueRequest
+from app.batches.transaction import TransactionRow, transactions_of
 from app.errors import MayNotIssue
 from app.events import log
 from app.ledger import fold as ledger_fold
@@ -29,8 +29,9 @@ from app.messaging import process_redis, worker_counters
 from app.postgres.connections import engine
 from app.postgres.database import digest, single_statement, snapshot, steps, transaction
 from app.reversals import accept as reversal_acceptance
-from app.reversals import read as reversals
+from app.reversals import reversal
 from app.reversals.request import ReverseRequest
+from app.scope import Scope
 from app.values.ids import POSITIONS
 from app.values.keys import hash_key
 from tests.deadline import until
@@ -130,7 +131,7 @@ def queue_batch(
         label=label,
         references=references,
         send_at=send_at,
-        hold_days=hold_days,
+        kept={} if hold_days is None else {"hold_days": hold_days},
     )
     with transaction() as connection:
         send = Send(key_of(connection, organization_id, sandbox), request, idempotency_key)
@@ -154,7 +155,7 @@ def _queue_all_the_same(connection: Connection, organization_id: int, request: I
         "recipient_count": len(request.emails),
         "emails": request.emails,
         "email_keys": request.email_keys,
-        "hold_days": request.hold_days,
+        "hold_days": request.kept.get("hold_days"),
     }
     names, parameters = ", ".join(values), ", ".join(f":{name}" for name in values)
     statement = text(f"INSERT INTO batches ({names}) VALUES ({parameters}) RETURNING id")
@@ -242,7 +243,7 @@ def entries_of(reversal_id: int) -> list[tuple[int, str | None]]:
     with transaction() as connection:
         owner = text("SELECT organization_id FROM reversals WHERE id = :id")
         organization_id = connection.execute(owner, {"id": reversal_id}).scalar_one()
-        entries = reversals.entries_of(connection, reversal_id, organization_id=organization_id)
+        entries = reversal.entries_of(connection, reversal_id, organization_id=organization_id)
         return [(entry.reversed, entry.code) for entry in entries]
 
 
@@ -293,8 +294,8 @@ def and_told(insert: str) -> str:
 
 
 # For a test that has written or changed batches past every function: the audit takes them as they are now.
-DIGEST_BATCHES = f"UPDATE batches b SET digest = {digest(batches.DIGESTED, 'b')}"
-DIGEST_REVERSALS = f"UPDATE reversals r SET digest = {digest(reversals.DIGESTED, 'r', codes=reversals.CODES)}"
+DIGEST_BATCHES = f"UPDATE batches b SET digest = {digest(DIGESTED, 'b')}"
+DIGEST_REVERSALS = f"UPDATE reversals r SET digest = {digest(reversal.DIGESTED, 'r', codes=reversal.CODES)}"
 
 
 def move_scheduled(moment: str, which: str = "true") -> None:
@@ -328,11 +329,11 @@ def let_days_pass(days: int) -> None:
     )
 
 
-def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) -> tuple[BatchRow, list[TransactionRow]]:
+def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) -> tuple[Batch, list[TransactionRow]]:
     """Return a batch and its transactions in request order."""
     with transaction() as connection:
-        batch = batches.get(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
-        return batch, batches.transactions_of(connection, batch_id, organization_id=organization_id)
+        batch = batches.get(connection, batch_id, Scope(organization_id, sandbox))
+        return batch, transactions_of(connection, batch_id, organization_id=organization_id)
 
 
 def balance_of(organization_id: int, *, sandbox: bool = False) -> int:

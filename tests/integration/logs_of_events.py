@@ -4,9 +4,10 @@ from typing import Any
 
 import orjson
 
-from app.events import payloads as pages
+from app import event as log_pages
+from app.event import render
 from app.events import sequencer
-from app.events.payloads import render
+from app.scope import Scope
 from tests.integration import books
 
 
@@ -25,7 +26,7 @@ def number_all() -> int:
 
 def rendered(organization_id: int, *, sandbox: bool = False, after: int = 0) -> list[bytes]:
     """Return the JSON of an organization's events, oldest first, without numbering any."""
-    page = books.run(pages.page, organization_id, sandbox=sandbox, after=after, limit=100_000)
+    page = books.run(log_pages.page, Scope(organization_id, sandbox=sandbox), after=after, limit=100_000)
     return [render(event) for event in page]
 
 

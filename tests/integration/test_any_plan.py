@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from app import api_keys, organizations
-from app.batches import read as batches
+from app.batches.batch import find_final
+from app.batches.transaction import transactions_of
 from app.ledger import fold
 from app.postgres.database import single_statement, transaction
 from tests.conftest import Servers
@@ -65,9 +66,9 @@ def test_the_transactions_of_a_batch_are_read_in_request_order() -> None:
     books.make_users(BOB)
     books.make_users(ANN)  # A claimed row moves, too.
     with single_statement() as connection:
-        together = batches.find_final(connection, ids)
+        together = find_final(connection, ids)
         for batch_id in ids:
-            rows = batches.transactions_of(connection, batch_id, organization_id=organization_id)
+            rows = transactions_of(connection, batch_id, organization_id=organization_id)
             assert [row.email for row in rows] == emails
             assert rows == together[batch_id][1]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.batches import read as batches
+from app.batches.batch import final_among
 from app.ledger import drain, issue
 from app.postgres.connections import LOCK_TIMEOUT_MS
 from app.postgres.database import transaction
@@ -73,7 +73,7 @@ def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None
 
     def look(announced: object, *_: object) -> None:
         with transaction() as connection:
-            seen.append(sorted(batches.final_among(connection, queued)))
+            seen.append(sorted(final_among(connection, queued)))
         assert announced == queued
 
     drain.drain(organization_id, announce=look)

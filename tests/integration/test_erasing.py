@@ -11,8 +11,8 @@ from flask import Flask
 from app import users
 from app.batches import schedule
 from app.batches.accept import Acceptance, Send, accept
-from app.batches.read import transactions_of
 from app.batches.request import IssueRequest
+from app.batches.transaction import transactions_of
 from app.erasing import issued, lists
 from app.erasing.erase import ErasureUnfinished, erase_user
 from app.errors import NotFound

@@ -10,18 +10,19 @@ import psutil
 import pytest
 from celery import Celery
 
+from app import event as log_pages
 from app import users
 from app.batches.accept import Send, accept
 from app.batches.request import IssueRequest
-from app.events import payloads as pages
+from app.event import Event, render
 from app.events import sequencer
-from app.events.payloads import Event, render
 from app.ledger.claim import register
 from app.ledger.drain import drain
 from app.ledger.refill import refill
 from app.messaging import jobs
 from app.postgres import locks
 from app.postgres.database import transaction
+from app.scope import Scope
 from tests.deadline import until
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of, number_all, rendered, types_of
@@ -37,7 +38,9 @@ def _follow(organization_id: int, seen: list[Event], is_over: threading.Event) -
     """Read the log as a caller does, who keeps the last sequence, until it is over and read to its end."""
     while True:
         was_over = is_over.is_set()
-        found = books.run(pages.page, organization_id, sandbox=False, after=seen[-1].sequence if seen else 0, limit=50)
+        found = books.run(
+            log_pages.page, Scope(organization_id, sandbox=False), after=seen[-1].sequence if seen else 0, limit=50
+        )
         seen += found
         if was_over and not found:
             return
@@ -106,7 +109,7 @@ def test_events_of_everything_at_once_are_numbered_without_a_gap_and_cause_comes
     for organization_id, found in zip(organization_ids, seen, strict=True):
         assert [event.sequence for event in found] == list(range(1, len(found) + 1))
         assert len({event.id for event in found}) == len(found)
-        assert books.run(pages.page, organization_id, sandbox=False, after=0, limit=10_000) == found
+        assert books.run(log_pages.page, Scope(organization_id, sandbox=False), after=0, limit=10_000) == found
         _require_cause_before_effect([orjson.loads(render(event)) for event in found])
     assert books.breaches() == []
 

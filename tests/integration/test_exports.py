@@ -158,8 +158,8 @@ _ASKED: dict[str, list[dict[str, Any]]] = {
     ],
     BATCHES: [
         {},
-        *({"status": status} for status in ("issued", "queued")),
-        {"label": "=1+1"},
+        *({"equals": {"status": status}} for status in ("issued", "queued")),
+        {"equals": {"label": "=1+1"}},
         {"debited": False},
         {"credited": True},
         {"credited": False, "debited": True},
@@ -169,7 +169,7 @@ _ASKED: dict[str, list[dict[str, Any]]] = {
         {"sender": BY_API, "points": 4},
         {"created_to": _FIRST},
     ],
-    REVERSALS: [{}, {"status": "done"}, {"status": "queued"}, {"created_from": _FIRST}],
+    REVERSALS: [{}, {"equals": {"status": "done"}}, {"equals": {"status": "queued"}}, {"created_from": _FIRST}],
 }
 
 

@@ -9,9 +9,9 @@ from sqlalchemy import text
 
 from app import users
 from app.audit.run import audit
-from app.batches import read as batches
 from app.batches import schedule
 from app.batches.accept import Acceptance, Send, accept
+from app.batches.batch import find_final
 from app.batches.request import IssueRequest
 from app.ledger.claim import claim_crossed, register
 from app.postgres.connections import engine
@@ -73,7 +73,7 @@ def _insert_organizations_with_a_key(count: int) -> None:
 def _send_and_read(organization_id: int) -> None:
     batch_id = books.issue_now(organization_id, [ANN], 1)
     with transaction() as connection:
-        assert batches.find_final(connection, [batch_id])[batch_id][0].status == "issued"
+        assert find_final(connection, [batch_id])[batch_id][0].status == "issued"
 
 
 def test_a_send_goes_through_no_table_whose_rows_were_few_when_its_plans_were_made() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection
 
 from app.batches import approval, schedule
-from app.batches import read as batches
+from app.batches.batch import IDEMPOTENCY_KEY_KEPT_DAYS, forget_idempotency_keys
 from app.batches.queue import count_queued
 from app.errors import BatchConflict
 from app.messaging import process_redis, requests
@@ -200,7 +200,7 @@ def test_a_key_lives_from_the_end_of_its_batch_on_and_is_kept_while_the_batch_wa
 
 
 def _forget() -> int:
-    return books.run(batches.forget_idempotency_keys, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=100)
+    return books.run(forget_idempotency_keys, older_than_days=IDEMPOTENCY_KEY_KEPT_DAYS, at_most=100)
 
 
 def test_upkeep_asks_for_one_drain_an_organization(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

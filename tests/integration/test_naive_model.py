@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app import organizations
 from app.batches import schedule
-from app.batches.read import TransactionRow
+from app.batches.transaction import TransactionRow
 from app.ledger import issue
 from app.ledger.refill import refill
 from app.values.ids import POSITIONS

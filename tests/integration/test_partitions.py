@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.batches import read as batches
+from app.batches.batch import find_final
 from app.ledger import held
 from app.postgres import partitions
 from app.postgres.connections import engine
@@ -228,7 +228,7 @@ def test_the_read_of_an_answer_opens_its_partition_alone_by_a_plan_that_is_kept(
     batch_ids = filled[2][:2]
     for _ in range(20):
         with transaction() as connection:
-            assert list(batches.find_final(connection, batch_ids)) == batch_ids
+            assert list(find_final(connection, batch_ids)) == batch_ids
             kept = connection.execute(_OF_THE_READ).one()
     assert (kept.generic_plans > 0, kept.custom_plans <= 5) == (True, True)
     with transaction() as connection:

@@ -168,13 +168,13 @@ def test_a_page_looks_at_a_bounded_number_of_rows(key: str, kept: Keeping) -> No
         " FROM generate_series(1, 24000) n",
         "ANALYZE api_requests",
     )
-    nobody = Filters(organization_id=1, sandbox=False, request_id="none")
+    nobody = Filters(organization_id=1, sandbox=False, equals={"request_id": "none"})
     with transaction() as connection:
         first = lists.requests(connection, nobody, start=None, limit=10)
         assert (first.rows, first.next is None) == ([], False), "it looks no further than it may"
         far = lists.requests(connection, nobody, start=None, limit=10, is_far=True)
         assert (far.rows, far.next) == ([], None)
-        one = Filters(organization_id=1, sandbox=False, request_id="20000")
+        one = Filters(organization_id=1, sandbox=False, equals={"request_id": "20000"})
         assert [row.request_id for row in lists.requests(connection, one, start=None, limit=10, is_far=True).rows]
 
 

@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from app.events.payloads import Event
+from app.event import Event
 from app.settings import settings
 from app.webhooks import posting
 from app.webhooks.attempts import Attempt

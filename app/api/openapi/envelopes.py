@@ -8,11 +8,8 @@ from app.api.calls import CALLS as DECLARED
 from app.api.openapi.answer_values import Additions
 from app.api.openapi.batch_answers import (
     AcceptedBatch,
-    Batch,
-    BatchList,
     SendAdditions,
     SendResult,
-    Transaction,
     TransactionList,
 )
 from app.api.openapi.calls import CODES
@@ -28,20 +25,21 @@ from app.api.openapi.organization_answers import (
 )
 from app.api.openapi.reversal_answers import (
     QueuedReversal,
-    Reversal,
-    ReversalList,
     ReverseResult,
     ReverseVerdict,
     ReverseVerifyAdditions,
 )
 from app.api.openapi.verify_answers import SentBefore, Verdict, VerifyAdditions
 from app.api_keys import keys, new_keys
+from app.batches.batch import batches, listed_batches
+from app.batches.transaction import Transaction
 from app.ledger import sandbox
 from app.noun import Null, says, says_one_of
 from app.organizations import in_mode, refills, whole
 from app.pages.action_pages import actions
 from app.pages.entry_pages import entries
 from app.request_log import requests
+from app.reversals.reversal import listed_reversals, reversals
 from app.users import registered
 
 Sentences = Annotated[list[str], Field(min_length=1)]
@@ -74,7 +72,8 @@ class Failure(BaseModel):
 # The data of successes whose name is that of the data and `Answer`, and that have no additional data of their own.
 _DATA = (
     *(SentBefore, Statement, in_mode.model, SandboxTime, EventList, PlatformEventList, requests.page("calls")),
-    *(Batch, BatchList, Transaction, TransactionList, Reversal, ReversalList, QueuedReversal),
+    *(batches.model, listed_batches.page(), Transaction, TransactionList),
+    *(reversals.model, listed_reversals.page(), QueuedReversal),
     *(registered.model, registered.page(), RegisteredUsers, entries.page(), whole.model, whole.page()),
     *(refills.model, refills.page(), keys.page(), actions.page(), Health, Readiness),
     *(call.answer.data for call in DECLARED if call.answer.data is not None),

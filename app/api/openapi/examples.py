@@ -3,21 +3,23 @@
 All of them share one story: Acme has 1,000 points, Ada has an account, Grace does not have one yet.
 """
 
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel
 
 from app.api.calls import CALLS
-from app.api.openapi.batch_answers import Approval, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.api.openapi.organization_answers import RegisteredUser
+from app.batches.batch import Approval
 from app.batches.errors import InsufficientBalance
+from app.batches.transaction import Transaction
 from app.errors import OrganizationSuspended
 from app.ledger.sandbox import NOW
+from app.noun import example
 from app.organizations import in_mode
 from app.pages.entry_pages import entries
-from app.reversals.read import reversed_transactions
+from app.reversals.reversal import reversed_transactions
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
@@ -62,21 +64,6 @@ PLATFORM_BODIES: dict[str, Any] = {
     "new_member": {"email": "mary@example.com", "first_name": "Mary", "last_name": "Jackson", "role": "admin"},
 }
 BODIES_OF_DECLARED: dict[str, Any] = {name: body for call in CALLS for name, body in call.sent.items()}
-
-
-def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:
-    """Return an example of a model: each field has its own example, unless `changes` has another."""
-    own = {name: field.examples or [_part(field.annotation)] for name, field in model.model_fields.items()}
-    assert changes.keys() <= own.keys()
-    return {name: changes[name] if name in changes else examples[0] for name, examples in own.items()}
-
-
-def _part(annotation: Any) -> Any:
-    """Return an example of a field that is a model, a model or null, or a list of one."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return example(annotation)
-    inner = _part(get_args(annotation)[0])
-    return [inner] if get_origin(annotation) is list else inner
 
 
 def _answer(envelope: type[BaseModel], data: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:

@@ -1,22 +1,16 @@
 """The parameters of requests: headers and queries, with their descriptions and forms."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
-from app.batches.read import STATES, STATUSES
+from app.batches.accept import IDEMPOTENCY_KEY
 from app.batches.verify import WORDS
+from app.pages import parameters as pages
 from app.pages.filters import LOOKED_AT_MAX
-from app.pages.parameters import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
-from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
 
 _TEXT = {"type": "string"}
-_TIME = "ISO 8601 with a zone: an offset is whole quarters of an hour from `-12:00` to `+14:00`."
-_MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}
-_KEY_FORM = {"pattern": FORMS["idempotency_key"]}
-_REFERENCE_FORM = {"minLength": 1, "maxLength": REFERENCE_LENGTH_MAX, "pattern": REFERENCE.pattern}
+_KEY_FORM = {"pattern": IDEMPOTENCY_KEY.pattern}
 _ID = {"type": "integer", "format": "int64", "minimum": 1}
 
 
@@ -29,29 +23,8 @@ def _query(name: str, description: str, schema: dict[str, Any], **more: Any) -> 
     return _parameter("query", name, description, schema, **more)
 
 
-def _created(what: str) -> list[dict[str, Any]]:
-    """Return the parameters of a period; `what` says what happened then."""
-    return [
-        _query("created_from", f"{what} at this time or later. {_TIME}", _MOMENT),
-        _query("created_to", f"{what} at this time or earlier. {_TIME}", _MOMENT),
-    ]
-
-
-def _flags(about: str) -> list[dict[str, Any]]:
-    """Return the parameters of the three flags; `{}` in `about` stands for the name of one."""
-    return [_query(name, about.format(name), {"type": "boolean"}) for name in ("debited", "credited", "allocated")]
-
-
 def _id_of(noun: str, description: str, example: int, *, name: str = "id") -> dict[str, list[dict[str, Any]]]:
     return {f"id of {noun}": [_parameter("path", name, description, _ID, example=example)]}
-
-
-def _email(about: str) -> dict[str, Any]:
-    return _query("email", about, _TEXT | {"format": "idn-email", "pattern": "@"})
-
-
-def _one_of(name: str, words: Sequence[str]) -> dict[str, Any]:
-    return _query(name, "In this state.", _TEXT | {"enum": list(words)})
 
 
 _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other value is replaced."
@@ -84,17 +57,8 @@ SIGNED_HEADERS = [
     )
     | {"required": True},
 ]
-_LIMIT = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}
-_PAGE = [
-    _query("limit", "At most this many rows.", _LIMIT),
-    _query("cursor", "The `next_cursor` of the page before.", _TEXT | {"pattern": FORMS["cursor"]}),
-]
-_AN_ID = _ID | {"maximum": INT64_MAX}
-_OF_BATCH = _query("batch", "Of this batch.", _AN_ID)
-_OF_KEY = _query("idempotency_key", "Sent with this `Idempotency-Key`, as long as it is kept.", _TEXT | _KEY_FORM)
-_LABEL_FORM = {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}
 _TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
-_DAY = _TEXT | {"format": "date", "pattern": FORMS["day"]}
+_DAY = _TEXT | {"format": "date", "pattern": pages.DAY.pattern}
 
 
 def _events(example: str) -> list[dict[str, Any]]:
@@ -111,7 +75,7 @@ def _events(example: str) -> list[dict[str, Any]]:
             _TEXT | _TYPES_FORM,
             example=example,
         ),
-        _query("limit", "At most this many events.", _LIMIT),
+        _query("limit", "At most this many events.", dict(pages.LIMIT.schema)),
         _query(
             "wait",
             "If there is no event, wait up to this many seconds for one. Two calls of a key may wait at once; further"
@@ -130,64 +94,13 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     **_id_of("a user", "The `id` of the user.", 7),
     **_id_of("an organization", "The `id` of the organization.", 1),
     **_id_of("a key", "The `id` of the key.", 4, name="key_id"),
-    "page of batches": [
-        *_PAGE,
-        _email("With a transaction of this address: issued batches only."),
-        _OF_BATCH,
-        *_created("Accepted"),
-        *_flags("With at least one transaction that has this `{}` and the other flags asked for."),
-        _OF_KEY,
-        _query("label", "With exactly this label.", _TEXT | _LABEL_FORM),
-        _one_of("status", STATUSES),
-    ],
-    "page of transactions": [
-        *_PAGE,
-        _email("Of this address."),
-        _OF_BATCH,
-        *_created("Issued"),
-        *_flags("With this `{}`."),
-        _query("reference", "Of an item with exactly this reference, in any batch.", _TEXT | _REFERENCE_FORM),
-        _one_of("state", STATES),
-        _query("user", "Whose `recipient` is the user with this id.", _AN_ID),
-    ],
-    "page of reversals": [*_PAGE, *_created("Accepted"), _OF_KEY, _one_of("status", REVERSAL_STATUSES)],
-    "page of users": [
-        *_PAGE,
-        _email("Known by this address."),
-        _query("external_id", "With exactly this id of yours.", _TEXT | _REFERENCE_FORM),
-    ],
-    "page of organizations": _PAGE,
-    "page of keys": _PAGE,
-    "page of entries": _PAGE,
-    "page of deliveries": _PAGE,
-    "page of refills": [
-        *_PAGE,
-        _query("sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
-    ],
-    "page of actions": [
-        *_PAGE,
-        _query("organization", "What concerns this organization.", _AN_ID),
-        _query(
-            "by",
-            "By whom: a kind (`member`, `platform_key`, `operator`), or one of it: `member:7`, `platform_key:3`,"
-            " `operator:ada`.",
-            _TEXT | {"pattern": FORMS["author"]},
-            example="operator",
-        ),
-        *_created("Done"),
-    ],
-    "page of requests": [
-        *_PAGE,
-        *_created("Arrived"),
-        _query("request_id", "With this `X-Request-Id`.", _TEXT | {"pattern": FORMS["request_id"]}),
-        _query("api_key", "Made with the key of this id.", _AN_ID),
-        _query("batch", "About this batch.", _AN_ID),
-        _query(
-            "status",
-            "Answered with this status, such as `403`, or with any of a hundred, such as `4xx`.",
-            _TEXT | {"pattern": FORMS["status of an answer"]},
-        ),
-    ],
+    **{
+        f"page of {kind}": [
+            _query(of.name, of.about, dict(of.schema), **({"example": of.example} if of.example else {}))
+            for of in its.values()
+        ]
+        for kind, its in pages.PARAMETERS.items()
+    },
     "events": _events("batch.*,transaction.claimed"),
     "platform events": _events("user.*"),
     "days of a statement": [

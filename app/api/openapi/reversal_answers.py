@@ -1,13 +1,10 @@
 """The data of answers about reversals."""
 
-from typing import Annotated
-
 from pydantic import BaseModel
 
 from app.api.openapi.answer_values import Additions
-from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
-from app.noun import Id, Points, Time, page_of, says, says_one_of
-from app.reversals.read import QUEUED, STATUSES, reversed_transactions
+from app.noun import Id, Points, says, says_one_of
+from app.reversals.reversal import QUEUED, reversed_transactions
 
 
 class ReverseVerdict(BaseModel):
@@ -44,48 +41,3 @@ class QueuedReversal(BaseModel):
 
     reversal_id: Id = says("The id of the reversal.", 2)
     status: str = says_one_of((QUEUED,), "It waits for a worker.", "queued")
-
-
-class _ReversalHead(BaseModel):
-    reversal_id: Id = says("The id of the reversal.", 2)
-    status: str = says_one_of(STATUSES, "Refused: nothing was taken, and `refusal` says why.", "done")
-    final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
-    refusal: str | None = says_one_of(
-        (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code),
-        "Why it was refused, as a stable word; null unless it was refused.",
-        None,
-    )
-    reason: str = says("The reason that it was sent with.", "The wrong list")
-    batch_id: Id | None = says("The batch to take back; null if the request named transactions.", 1)
-    idempotency_key: str | None = says(
-        "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
-    )
-    api_key_id: Id | None = says("The id of the key that sent it.", 1)
-    created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:40:00.471006Z")
-    done_at: Time | None = says(
-        "When it was done, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:40:00.482913Z"
-    )
-
-
-_Taken = Annotated[Points | None, says("The sum of the points taken; null until done.", 100)]
-_BalanceThen = Annotated[Points | None, says("The balance right after it; null until done.", 1_000)]
-
-
-class ListedReversal(_ReversalHead):
-    """A reversal as it is now, without its transactions."""
-
-    amount: _Taken
-    current_balance: _BalanceThen
-
-
-class Reversal(_ReversalHead):
-    """A reversal as it is now."""
-
-    transactions: list[reversed_transactions.model] | None = says(  # type: ignore[name-defined]
-        "One per transaction asked for, in order; null until done."
-    )
-    amount: _Taken
-    current_balance: _BalanceThen
-
-
-ReversalList = page_of(ListedReversal, "reversal", "reversals")

@@ -2,10 +2,11 @@
 
 from pydantic import BaseModel
 
-from app.api.openapi.answer_values import MAY_NOT_ISSUE, Additions
+from app.api.openapi.answer_values import Additions
 from app.batches.errors import InsufficientBalance, KeyLimit
 from app.batches.sent_lately import NAMED_MAX, alike
 from app.noun import Points, says, says_one_of
+from app.organizations import MAY_NOT_ISSUE
 
 
 class Verdict(BaseModel):

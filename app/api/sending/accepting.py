@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches import accept as acceptance
 from app.batches.accept import Acceptance, DayIsOver, Send
-from app.batches.read import QUEUED
+from app.batches.batch import QUEUED
 from app.messaging.jobs import Job
 from app.postgres.database import is_away, single_statement, transaction
 

@@ -11,7 +11,7 @@ from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX, WaitSlots
 from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches.accept import Acceptance, Send
-from app.batches.read import QUEUED
+from app.batches.batch import QUEUED
 from app.errors import InvalidKey
 from app.messaging.jobs import Job
 from app.messaging.requests import Drains, drains

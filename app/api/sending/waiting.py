@@ -13,8 +13,8 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import logs
-from app.batches import read as batches
-from app.batches.read import BatchRow, TransactionRow
+from app.batches.batch import Batch, final_among, find_final
+from app.batches.transaction import TransactionRow
 from app.messaging import hints
 from app.postgres.database import single_statement
 
@@ -29,7 +29,7 @@ _RECENT_HINTS_MAX = 2_000
 
 _log = logs.logger()
 
-Rows = tuple[BatchRow, list[TransactionRow]]
+Rows = tuple[Batch, list[TransactionRow]]
 
 
 class Waiter:
@@ -117,9 +117,9 @@ class Waiting:
 
 def _read(batch_ids: Sequence[int]) -> dict[int, Rows]:
     with single_statement() as connection:
-        return batches.find_final(connection, batch_ids)
+        return find_final(connection, batch_ids)
 
 
 def _final_among(batch_ids: Sequence[int]) -> list[int]:
     with single_statement() as connection:
-        return batches.final_among(connection, batch_ids)
+        return final_among(connection, batch_ids)

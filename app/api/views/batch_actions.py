@@ -7,7 +7,7 @@ from app.api.auth import caller_without_query
 from app.api.requests.body import read_json, refuse_fields
 from app.api.views.batches import read_batch
 from app.batches import approval, schedule
-from app.batches.read import QUEUED
+from app.batches.batch import QUEUED
 from app.batches.request import read_reschedule
 from app.messaging.jobs import Job
 from app.messaging.requests import drains

@@ -10,7 +10,8 @@ from app.api.auth import caller, caller_without_query
 from app.api.requests.query import query
 from app.api_keys import Caller
 from app.batches import payloads
-from app.batches import read as batches
+from app.batches.batch import batches, find_metadata, listed_batches
+from app.batches.transaction import transactions_of
 from app.errors import NotFound
 from app.pages import batch_pages
 from app.pages.queries import next_cursor, parse_page_request
@@ -27,15 +28,13 @@ def list_batches() -> Response:
     asked = parse_page_request("batches", query(), who)
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-        states = payloads.count_states(
-            connection, [batch.id for batch in page.rows if batch.debited_count], organization_id=who.organization.id
-        )
-        metadata = batches.find_metadata(
-            connection, [batch.id for batch in page.rows], organization_id=who.organization.id
-        )
+        ids = [batch.id for batch in page.rows]
+        issued = [batch.id for batch in page.rows if batch.debited_count]
+        states = payloads.count_states(connection, issued, organization_id=who.organization.id)
+        metadata = find_metadata(connection, ids, organization_id=who.organization.id)
     shown = [
-        payloads.listed_batch_payload(
-            batch, states=states.get(batch.id, payloads.StateCounts()), metadata=metadata.get(batch.id)
+        listed_batches.payload(
+            batch._replace(states=states.get(batch.id, batch.states), metadata=metadata.get(batch.id))
         )
         for batch in page.rows
     ]
@@ -63,9 +62,9 @@ def read_batch(connection: Connection, batch_id: int, who: Caller, *, only_own: 
     Raises:
         NotFound: the caller has no such batch.
     """
-    batch = batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    batch = batches.get(connection, batch_id, who.scope)
     if only_own and batch.api_key_id != who.api_key_id:
         raise NotFound("batch", batch_id)
-    transactions = batches.transactions_of(connection, batch.id, organization_id=batch.organization_id)
-    metadata = batches.find_metadata(connection, [batch.id], organization_id=batch.organization_id).get(batch.id)
+    transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
+    metadata = find_metadata(connection, [batch.id], organization_id=batch.organization_id).get(batch.id)
     return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

@@ -9,6 +9,7 @@ from app.api.auth import caller, platform_caller
 from app.api.requests.query import parse_events_request, query
 from app.events.log import PLATFORM, PLATFORM_TYPES
 from app.platform.keys import scopes_of_events
+from app.scope import Scope
 
 blueprint = Blueprint("events", __name__)
 
@@ -17,7 +18,7 @@ blueprint = Blueprint("events", __name__)
 def list_events() -> Response:
     """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over."""
     who = caller()
-    log = event_log.Log(who.organization.id, sandbox=who.sandbox, key=str(who.api_key_id), authorize=caller)
+    log = event_log.Log(who.scope, key=str(who.api_key_id), authorize=caller)
     return event_log.answer(log, parse_events_request(query()))
 
 
@@ -29,5 +30,5 @@ def list_events_of_platform() -> Response:
     scopes = scopes_of_events(asked.types)
     who.require(*scopes)
     key = f"platform-{who.platform_key_id}"
-    log = event_log.Log(PLATFORM, sandbox=False, key=key, authorize=partial(platform_caller, *scopes))
+    log = event_log.Log(Scope(PLATFORM, sandbox=False), key=key, authorize=partial(platform_caller, *scopes))
     return event_log.answer(log, asked)

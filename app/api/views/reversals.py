@@ -8,8 +8,7 @@ from app.api.listing import page_answer
 from app.errors import NotFound
 from app.pages import lists
 from app.postgres.database import transaction
-from app.reversals import read
-from app.reversals import read as reversals
+from app.reversals.reversal import entries_of, listed_reversals, reversals, whole_reversal_payload
 from app.values.key_bounds import READ
 
 blueprint = Blueprint("reversals", __name__)
@@ -18,7 +17,7 @@ blueprint = Blueprint("reversals", __name__)
 @blueprint.get("/v1/reversals")
 def list_reversals() -> Response:
     """Answer 200 with a page of the organization's reversals in the key's mode, newest first."""
-    return page_answer("reversals", caller(), lists.reversals, read.listed_reversal_payload)
+    return page_answer("reversals", caller(), lists.reversals, listed_reversals.payload)
 
 
 @blueprint.get("/v1/reversals/<int:reversal_id>")
@@ -29,8 +28,8 @@ def show_reversal(reversal_id: int) -> Response:
     """
     who = caller_without_query()
     with transaction() as connection:
-        reversal = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        reversal = reversals.get(connection, reversal_id, who.scope)
         if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):
             raise NotFound("reversal", reversal_id)
-        entries = reversals.entries_of(connection, reversal.id, organization_id=reversal.organization_id)
-    return envelope.success(read.whole_reversal_payload(reversal, entries))
+        entries = entries_of(connection, reversal.id, organization_id=reversal.organization_id)
+    return envelope.success(whole_reversal_payload(reversal, entries))

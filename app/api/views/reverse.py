@@ -14,15 +14,24 @@ from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
-from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError
+from app.errors import BalanceTooLarge, BatchNotIssued, NotFound, OrganizationDisabled, PointsError
 from app.metrics.requests import current_record
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
-from app.reversals import read
-from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal, ReversalLost
-from app.reversals.read import EntryRow, ReversalRow
 from app.reversals.request import ReverseReading, ReverseRequest, recoverable
+from app.reversals.reversal import (
+    DONE,
+    QUEUED,
+    REFUSED,
+    EntryRow,
+    Reversal,
+    absent,
+    entries_of,
+    recoverable_additions,
+    reversals,
+    reverse_result,
+)
 from app.settings import Settings
 
 blueprint = Blueprint("reverse", __name__)
@@ -45,7 +54,7 @@ def verify() -> Response:
     with transaction() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
         found = recoverable(connection, request, who.organization, batch_status=status)
-    return envelope.success(envelope.verdict_payload(found), **read.recoverable_additions(found))
+    return envelope.success(envelope.verdict_payload(found), **recoverable_additions(found))
 
 
 @blueprint.post("/v1/points/reverse")
@@ -60,7 +69,7 @@ def _reverse(wait_s: float) -> Response:
     request, key = _read(who), idempotency_key()
     with transaction() as connection:
         accepted = reversal_acceptance.accept(connection, who, request, key)
-    if accepted.status == reversals.QUEUED:
+    if accepted.status == QUEUED:
         send_path.wait_for_reversal(
             who.organization.id, accepted.reversal_id, wait_s=wait_s, request_id=current_record().trace_id
         )
@@ -69,7 +78,7 @@ def _reverse(wait_s: float) -> Response:
     try:
         return _answer(who, accepted)
     except SQLAlchemyError as error:
-        if accepted.status == reversals.QUEUED and is_away(error):
+        if accepted.status == QUEUED and is_away(error):
             return _queued(accepted.reversal_id)
         raise
 
@@ -90,8 +99,7 @@ def _read_existing(who: Caller, fields: dict[str, Any], limits: Settings) -> Rev
     if not reading.ids:
         return reading.request()
     with single_statement() as connection:
-        absent = reversals.absent(connection, reading.ids, organization_id=who.organization.id, sandbox=who.sandbox)
-    return reading.request(absent)
+        return reading.request(absent(connection, reading.ids, who.scope))
 
 
 def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
@@ -106,29 +114,30 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
         _log.error("reversal_lost", organization_id=who.organization.id, reversal_id=accepted.reversal_id)
         raise ReversalLost
     reversal, entries = found
-    if reversal.status == reversals.REFUSED:
+    if reversal.status == REFUSED:
         raise _REFUSALS.get(reversal.refusal, OrganizationDisabled)
-    if reversal.status == reversals.QUEUED:
+    if reversal.status == QUEUED:
         return _queued(reversal.id)
-    response = envelope.success(read.reverse_result(reversal, entries), status=201)
-    if accepted.status == reversals.DONE:  # It was done before this call.
+    response = envelope.success(reverse_result(reversal, entries), status=201)
+    if accepted.status == DONE:  # It was done before this call.
         response.headers["Idempotency-Replayed"] = "true"
     response.headers["Location"] = f"/v1/reversals/{reversal.id}"
     return response
 
 
-def _committed(who: Caller, reversal_id: int) -> tuple[ReversalRow, list[EntryRow]] | None:
+def _committed(who: Caller, reversal_id: int) -> tuple[Reversal, list[EntryRow]] | None:
     with transaction() as connection:
-        reversal = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        if reversal is None:
+        try:
+            reversal = reversals.get(connection, reversal_id, who.scope)
+        except NotFound:
             return None
-        if reversal.status != reversals.DONE:
+        if reversal.status != DONE:
             return reversal, []
-        return reversal, reversals.entries_of(connection, reversal.id, organization_id=reversal.organization_id)
+        return reversal, entries_of(connection, reversal.id, organization_id=reversal.organization_id)
 
 
 def _queued(reversal_id: int) -> Response:
-    response = envelope.success({"reversal_id": reversal_id, "status": reversals.QUEUED}, status=202)
+    response = envelope.success({"reversal_id": reversal_id, "status": QUEUED}, status=202)
     response.headers["Location"] = f"/v1/reversals/{reversal_id}"
     response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response

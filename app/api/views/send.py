@@ -16,11 +16,12 @@ from app.api.requests.send_headers import end_connection, idempotency_key, rehea
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
 from app.batches import payloads
-from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, find_accepted
 from app.batches.errors import BatchCancelled, BatchLost, BatchRejected
 from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
+from app.batches.transaction import transactions_of
 from app.batches.verify import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.errors import OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.requests import current_record
@@ -28,7 +29,7 @@ from app.postgres.database import is_away, transaction
 
 blueprint = Blueprint("send", __name__)
 
-_RETRY_AFTER_S = {batches.QUEUED: 1, batches.SCHEDULED: 60, batches.AWAITING_APPROVAL: 60}
+_RETRY_AFTER_S = {QUEUED: 1, SCHEDULED: 60, AWAITING_APPROVAL: 60}
 # A larger body is read only after its key is checked.
 _READ_FOR_STRANGERS_BYTES = 65_536
 _READ = partial(read_issue_request, known=SEND)
@@ -60,16 +61,16 @@ def _send(wait_s: float) -> Response:
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
     if SILENT in rehearsed and not accepted.existed:
         end_connection()
-    if accepted.status in (batches.SCHEDULED, batches.AWAITING_APPROVAL):
+    if accepted.status in (SCHEDULED, AWAITING_APPROVAL):
         return _accepted(accepted.batch_id, wait=accepted.status, status=accepted.status)
-    if accepted.status == batches.QUEUED:
+    if accepted.status == QUEUED:
         if not sent.is_waited_for:
             return _accepted(accepted.batch_id, wait="not_wished")
         record.waiting_since = sent.accepted_at
     try:
         rows = sent.rows or _read(accepted)
     except SQLAlchemyError as error:
-        if accepted.status == batches.QUEUED and is_away(error):
+        if accepted.status == QUEUED and is_away(error):
             # The batch is accepted: after an error the caller would send it again.
             return _accepted(accepted.batch_id, wait="not_read")
         raise
@@ -119,12 +120,12 @@ def _rehearsed_by(request: IssueRequest) -> frozenset[str]:
 def _read(accepted: Acceptance) -> Rows | None:
     """Return the committed batch, with its transactions once it is issued; None if there is no such batch."""
     with transaction() as connection:
-        batch = batches.find_accepted(connection, accepted.batch_id, organization_id=accepted.organization_id)
+        batch = find_accepted(connection, accepted.batch_id, organization_id=accepted.organization_id)
         if batch is None:
             return None
-        return batch, batches.transactions_of(
+        return batch, transactions_of(
             connection, batch.id, organization_id=batch.organization_id
-        ) if batch.status == batches.ISSUED else []
+        ) if batch.status == ISSUED else []
 
 
 def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
@@ -140,23 +141,23 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
         _log.error("batch_lost", organization_id=accepted.organization_id, batch_id=accepted.batch_id)
         raise BatchLost
     batch, transactions = rows
-    if batch.status == batches.CANCELLED:
+    if batch.status == CANCELLED:
         raise BatchCancelled
-    if batch.status == batches.REJECTED:
+    if batch.status == REJECTED:
         raise BatchRejected
-    if batch.status == batches.REFUSED:
+    if batch.status == REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
-    if batch.status == batches.QUEUED:
+    if batch.status == QUEUED:
         return _accepted(batch.id, wait=wait)
     body = payloads.issued_payload(batch, transactions, as_issued=True)
     response = envelope.success(body, status=201, batch_id=batch.id)
-    if accepted.status == batches.ISSUED:  # It was issued before this call.
+    if accepted.status == ISSUED:  # It was issued before this call.
         response.headers["Idempotency-Replayed"] = "true"
     response.headers["Location"] = f"/v1/batches/{batch.id}"
     return response
 
 
-def _accepted(batch_id: int, *, wait: str, status: str = batches.QUEUED) -> Response:
+def _accepted(batch_id: int, *, wait: str, status: str = QUEUED) -> Response:
     current_record().wait = wait
     response = envelope.success({"batch_id": batch_id, "status": status}, status=202, batch_id=batch_id)
     response.headers["Location"] = f"/v1/batches/{batch_id}"

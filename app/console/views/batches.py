@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import approval, payloads, schedule
-from app.batches import read as batches
 from app.batches.approval import ANSWERED_WITHIN
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.payloads import sums_of
-from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
+from app.batches.transaction import transactions_of
 from app.console.blueprints import Page, current_member, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
@@ -27,7 +27,7 @@ from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.pages import batch_pages
 from app.postgres.database import transaction
-from app.reversals import read as reversals
+from app.reversals.reversal import of_batch
 from app.uploads import listed as listed_uploads
 from app.values.zones import ZONE_OF_ALL, moment_in
 
@@ -57,7 +57,7 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
-        rows = batches.transactions_of(
+        rows = transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
         sums = sums_of(connection, [batch.id], organization_id=batch.organization_id)
@@ -66,7 +66,7 @@ def show_batch(batch_id: int) -> str:
             if batch.status in (AWAITING_APPROVAL, SCHEDULED)
             else None
         )
-        reversed_by = reversals.of_batch(connection, batch.id, **who.scope._asdict(), at_most=_REVERSALS_SHOWN)
+        reversed_by = of_batch(connection, batch.id, who.scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)
         part = listed_uploads.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
@@ -87,13 +87,13 @@ def show_batch(batch_id: int) -> str:
     )
 
 
-def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
+def get_batch(connection: Connection, who: Caller, batch_id: int) -> Batch:
     """Return a batch of the member's organization, in the mode of the page.
 
     Raises:
         NotFound: there is no such batch.
     """
-    return batches.get(connection, batch_id, **who.scope._asdict())
+    return batches.get(connection, batch_id, who.scope)
 
 
 # What another answer, a change of the organization, or a lock may have made impossible meanwhile.
@@ -219,7 +219,7 @@ def _asking_to_move(batch_id: int, form: MomentForm | None) -> Page:
     return page if form is None else (page, 400)
 
 
-def _with_points(batch_id: int) -> tuple[BatchRow, int]:
+def _with_points(batch_id: int) -> tuple[Batch, int]:
     """Return a batch, and the points of all its recipients."""
     with transaction() as connection:
         batch = get_batch(connection, calling_member(connection), batch_id)

@@ -9,9 +9,9 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
 from app.batches import payloads
-from app.batches import read as batches
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, Batch, batches
 from app.batches.payloads import sums_of
-from app.batches.read import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, BatchRow
+from app.batches.transaction import HELD, UNPAID, TransactionRow, transactions_of
 from app.console import checking, files
 from app.console.blueprints import Page, current_scope, pages
 from app.console.caller import calling_member, form_id
@@ -87,9 +87,9 @@ def outcome_file(token: str, kind: str) -> Response:
     return of_list(upload, rows, kind)
 
 
-def batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:
+def batches_of(connection: Connection, upload: UploadRow) -> list[Batch]:
     """Return the batches of a list in order; none until it is sent."""
-    return [batches.get(connection, one, **upload.scope._asdict()) for one in upload.batch_ids or ()]
+    return [batches.get(connection, batch_id, upload.scope) for batch_id in upload.batch_ids or ()]
 
 
 _HEADING = (
@@ -98,29 +98,29 @@ _HEADING = (
 )
 _Row = tuple[Any, ...]
 _REASONS = {
-    batches.UNPAID: "the balance was too low",
-    batches.HELD: "waits for an account with this address",
-    batches.QUEUED: "not issued yet",
-    batches.SCHEDULED: "not issued yet",
-    batches.AWAITING_APPROVAL: "awaits an approval",
-    batches.CANCELLED: "the batch was cancelled",
-    batches.REJECTED: "the batch was rejected",
-    batches.REFUSED: "the organization may not issue",
+    UNPAID: "the balance was too low",
+    HELD: "waits for an account with this address",
+    QUEUED: "not issued yet",
+    SCHEDULED: "not issued yet",
+    AWAITING_APPROVAL: "awaits an approval",
+    CANCELLED: "the batch was cancelled",
+    REJECTED: "the batch was rejected",
+    REFUSED: "the organization may not issue",
 }
 
 
-def of_batch(batch: BatchRow, kind: str) -> Response:
+def of_batch(batch: Batch, kind: str) -> Response:
     """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
 
     def rows() -> Iterator[_Row]:
         with transaction() as connection:
-            transactions = batches.transactions_of(connection, batch.id, organization_id=batch.organization_id)
+            transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
         yield from _issued(batch, range(1, len(transactions) + 1), transactions)
 
     return files.file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
 
 
-def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow], kind: str) -> Response:
+def of_list(upload: UploadRow, batch_rows: Sequence[Batch], kind: str) -> Response:
     """Answer with the outcome of each line of a list, in the order of the list.
 
     Once the lines are no longer kept, it has what their batches have: each transaction, without its line.
@@ -143,12 +143,12 @@ def of_new_list(new: NewList) -> Response:
     return save_as(Response(marked, content_type="text/csv; charset=utf-8"), f"{new.name.removesuffix('.csv')}.csv")
 
 
-def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:
+def _of_parts(upload: UploadRow, batch_rows: Sequence[Batch]) -> Iterator[_Row]:
     for number, batch in enumerate(batch_rows, 1):
         with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
             part = upload_parts.find(connection, upload.id, number)
             is_issued, its_organization = batch.status == ISSUED, {"organization_id": batch.organization_id}
-            transactions = batches.transactions_of(connection, batch.id, **its_organization) if is_issued else []
+            transactions = transactions_of(connection, batch.id, **its_organization) if is_issued else []
         if is_issued:
             yield from _issued(batch, [""] * len(transactions) if part is None else part.lines, transactions)
             continue
@@ -160,9 +160,7 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Ro
             )
 
 
-def _issued(
-    batch: BatchRow, lines: Iterable[int | str], transactions: Sequence[batches.TransactionRow]
-) -> Iterator[_Row]:
+def _issued(batch: Batch, lines: Iterable[int | str], transactions: Sequence[TransactionRow]) -> Iterator[_Row]:
     shown = payloads.transaction_payloads((batch, row) for row in transactions)
     for line, body in zip(lines, shown, strict=True):
         yield (

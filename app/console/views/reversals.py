@@ -9,8 +9,8 @@ from werkzeug.exceptions import NotFound as PageNotFound
 
 from app.actions import log as actions
 from app.batches import payloads
-from app.batches import read as batches
-from app.batches.read import BatchRow
+from app.batches.batch import Batch
+from app.batches.transaction import transactions_of
 from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
 from app.console.forms import amount_of, say_of_form, say_why
@@ -25,9 +25,9 @@ from app.metrics.requests import current_record
 from app.pages import lists
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
-from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal
 from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
+from app.reversals.reversal import DONE, QUEUED, entries_of, reversals
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
 
@@ -48,9 +48,9 @@ def reversals_file() -> Response:
 @pages.get("/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
-        found = reversals.get(connection, reversal_id, **calling_member(connection).scope._asdict())
-        is_done = found.status == reversals.DONE
-        entries = reversals.entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
+        found = reversals.get(connection, reversal_id, calling_member(connection).scope)
+        is_done = found.status == DONE
+        entries = entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
         authors = authors_of(connection, [found])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
@@ -87,7 +87,7 @@ class Choice(NamedTuple):
         fields = (of if self.positions else {"batch": batch_id}) | {"amount": self.amount, "reason": reason}
         return ReverseReading(fields, settings()).request()
 
-    def seen(self, batch: BatchRow, found: Recoverable) -> str:
+    def seen(self, batch: Batch, found: Recoverable) -> str:
         """Return a text that is another one when the page would show something else."""
         states = (found.held, found.credited, found.already_reversed, found.not_debited)
         figures = (found.recoverable, found.held_points, *states)
@@ -122,7 +122,7 @@ def take_back(batch_id: int) -> Page:
     except PointsError as error:
         say_why(form, error)
         return _asking(batch_id, form), 400 if isinstance(error, InvalidRequest) else 409
-    if accepted.status == reversals.QUEUED:
+    if accepted.status == QUEUED:
         drains.ask(Job(current_member().organization_id, None, None, current_record().trace_id))
     return to_page("show_reversal", reversal_id=accepted.reversal_id)
 
@@ -142,7 +142,7 @@ def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> Accept
     return accepted
 
 
-def _choice(batch: BatchRow, form: TakeBackForm) -> Choice:
+def _choice(batch: Batch, form: TakeBackForm) -> Choice:
     """Return the choice of a form, or of the link that leads to it."""
     chosen = {amount_of(text) or 0 for text in request.values.getlist("recipient")}
     if not all(1 <= number <= batch.recipient_count for number in chosen):
@@ -157,7 +157,7 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         choice = _choice(batch, form)
         found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
-        rows = batches.transactions_of(
+        rows = transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
     bodies = payloads.transaction_payloads((batch, row) for row in rows)

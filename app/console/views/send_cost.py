@@ -3,7 +3,7 @@
 from flask import render_template
 from sqlalchemy.exc import DBAPIError
 
-from app.batches.read import QUEUED
+from app.batches.batch import QUEUED
 from app.batches.schedule import now_of
 from app.console import sending
 from app.console.blueprints import Page, current_scope, pages, to_page

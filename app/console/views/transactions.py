@@ -9,7 +9,7 @@ from wtforms import Form
 from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import payloads
-from app.batches.read import HELD
+from app.batches.transaction import HELD
 from app.console.blueprints import Page, current_zone, pages, to_page
 from app.console.caller import act, calling_member, member_now
 from app.console.forms import in_words, say_beside

@@ -12,8 +12,8 @@ from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import FormUsed, change, record_action
 from app.console.forms import ReplayForm, WebhookForm, amount_of, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError
+from app.event import state_of
 from app.events.log import PATTERNS
-from app.events.payloads import state_of
 from app.members.members import ADMIN
 from app.pages import lists
 from app.pages.filters import Filters
@@ -80,7 +80,7 @@ def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
     scope = current_scope()
     with transaction() as connection:
         row = rows.get(connection, webhook_id, scope)
-        last = state_of(connection, **scope._asdict()).last_sequence
+        last = state_of(connection, scope).last_sequence
     with transaction() as connection:
         filters = Filters(**scope._asdict(), webhook_id=webhook_id)
         attempts = lists.deliveries(connection, filters, start=None, limit=_DELIVERIES_SHOWN)

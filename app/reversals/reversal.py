@@ -1,15 +1,16 @@
 """Reversals: reading them back, what callers see of them, and deleting idempotency keys after their time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.noun import Id, Noun, Points, Shown, says, says_one_of
-from app.postgres.database import digest, fetch_all, row_with_id
+from app.postgres.database import digest, fetch_all
 from app.reversals.request import Recoverable
-from app.values import payloads
+from app.scope import Scope
 from app.values.ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
@@ -24,28 +25,6 @@ DIGESTED = (
 # The codes of the entries of a reversal `r`.
 CODES = """(SELECT string_agg(position || code, ',' ORDER BY position) FROM reversal_entries
             WHERE reversal_id = r.id AND organization_id = r.organization_id AND code IS NOT NULL)"""
-
-
-class ReversalRow(NamedTuple):
-    """A reversal without its entries; its fields are columns of `reversals`.
-
-    `is_return`: the service made it, of points held for too long.
-    """
-
-    id: int
-    organization_id: int
-    status: str
-    api_key_id: int | None
-    member_id: int | None
-    is_return: bool
-    batch_id: int | None
-    reason: str
-    idempotency_key: str | None
-    created_at: datetime
-    refusal: str | None
-    done_at: datetime | None
-    reversed_amount: int | None
-    current_balance: int | None
 
 
 class EntryRow(NamedTuple):
@@ -66,41 +45,79 @@ class EntryRow(NamedTuple):
 
 
 reversed_transactions = Noun(EntryRow, "transaction", "transactions", schema="ReversedTransaction")
-COLUMNS = ", ".join(ReversalRow._fields)
 
 
-def find(connection: Connection, reversal_id: int, *, organization_id: int, sandbox: bool) -> ReversalRow | None:
-    """Return one reversal of an organization and mode; None if they have no such reversal."""
-    parameters = {"id": reversal_id, "organization_id": organization_id, "sandbox": sandbox}
-    row = connection.execute(_FIND, parameters).one_or_none()
-    return None if row is None else ReversalRow._make(row)
+class Reversal(NamedTuple):
+    """A reversal as it is now."""
+
+    id: Annotated[Id, says("The id of the reversal.", 2), Shown(name="reversal_id")]
+    organization_id: int
+    status: Annotated[str, says_one_of(STATUSES, "Refused: nothing was taken, and `refusal` says why.", "done")]
+    refusal: Annotated[
+        str | None,
+        says_one_of(
+            (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code),
+            "Why it was refused, as a stable word; null unless it was refused.",
+            None,
+        ),
+    ]
+    reason: Annotated[str, says("The reason that it was sent with.", "The wrong list")]
+    batch_id: Annotated[Id | None, says("The batch to take back; null if the request named transactions.", 1)]
+    idempotency_key: Annotated[
+        str | None,
+        says("The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None),
+    ]
+    api_key_id: Annotated[Id | None, says("The id of the key that sent it.", 1)]
+    member_id: int | None
+    is_return: bool  # The service made it, of points held for too long.
+    created_at: Annotated[
+        datetime, says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:40:00.471006Z")
+    ]
+    done_at: Annotated[
+        datetime | None,
+        says("When it was done, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:40:00.482913Z"),
+    ]
+    reversed_amount: Annotated[
+        Points | None, says("The sum of the points taken; null until done.", 100), Shown(name="amount")
+    ]
+    current_balance: Annotated[Points | None, says("The balance right after it; null until done.", 1_000)]
+    # Who reads the row adds this, if it is to be shown.
+    transactions: Annotated[
+        Sequence[Mapping[str, Any]] | None,
+        says("One per transaction asked for, in order; null until done."),
+        Shown(before="reversed_amount", described=list[reversed_transactions.model] | None),
+    ] = None
+
+    @property
+    def is_final(
+        self,
+    ) -> Annotated[
+        bool,
+        says("Its status will not change. Rely on this, as more statuses may be added.", True),
+        Shown(name="final", before="refusal"),
+    ]:
+        return self.status != QUEUED
 
 
-def get(connection: Connection, reversal_id: int, *, organization_id: int, sandbox: bool) -> ReversalRow:
-    """Return one reversal of an organization and mode.
-
-    Raises:
-        NotFound: they have no such reversal.
-    """
-    parameters = {"id": reversal_id, "organization_id": organization_id, "sandbox": sandbox}
-    return ReversalRow._make(row_with_id(connection, _FIND, parameters, "reversal"))
-
-
-_FIND = text(
-    f"SELECT {COLUMNS} FROM reversals WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
+reversals = Noun(Reversal, "reversal", "reversals")
+listed_reversals = Noun(
+    Reversal,
+    "reversal",
+    "reversals",
+    schema="ListedReversal",
+    about="A reversal as it is now, without its transactions.",
+    without=("transactions",),
 )
 
 
-def of_batch(
-    connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool, at_most: int
-) -> list[ReversalRow]:
+def of_batch(connection: Connection, batch_id: int, scope: Scope, *, at_most: int) -> list[Reversal]:
     """Return up to `at_most` reversals that ask for a batch or for some of its transactions, newest first."""
-    parameters = {"batch_ids": [batch_id], "organization_id": organization_id, "sandbox": sandbox, "at_most": at_most}
-    return [ReversalRow._make(row) for row in connection.execute(_OF_BATCH, parameters)]
+    parameters = {"batch_ids": [batch_id], **scope._asdict(), "at_most": at_most}
+    return [Reversal(*row) for row in connection.execute(_OF_BATCH, parameters)]
 
 
 _OF_BATCH = text(f"""
-    SELECT {COLUMNS} FROM reversals
+    SELECT {reversals.columns} FROM reversals
     WHERE reversal_batches(batch_id, transaction_ids) @> CAST(:batch_ids AS bigint[])
       AND organization_id = :organization_id AND sandbox = :sandbox
     ORDER BY id DESC LIMIT :at_most
@@ -146,9 +163,9 @@ _FORGET_IDEMPOTENCY_KEYS = text(f"""
 """)
 
 
-def absent(connection: Connection, transaction_ids: Sequence[int], *, organization_id: int, sandbox: bool) -> set[int]:
+def absent(connection: Connection, transaction_ids: Sequence[int], scope: Scope) -> set[int]:
     """Return the ids that belong to no transaction of the organization and mode."""
-    parameters = {"ids": list(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
+    parameters = {"ids": list(transaction_ids), **scope._asdict()}
     return set(connection.execute(_ABSENT, parameters).scalars())
 
 
@@ -161,7 +178,7 @@ _ABSENT = text(f"""
 """)
 
 
-def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+def reverse_result(reversal: Reversal, entries: Sequence[EntryRow]) -> dict[str, Any]:
     """Reverse result: what was taken from each transaction, the sum, and the balance right after it."""
     return {
         "reversal_id": reversal.id,
@@ -171,16 +188,10 @@ def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[s
     }
 
 
-def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+def whole_reversal_payload(reversal: Reversal, entries: Sequence[EntryRow]) -> dict[str, Any]:
     """A reversal as it is now; the keys of the result are null until it is done."""
-    shown = None if reversal.reversed_amount is None else list(map(reversed_transactions.payload, entries))
-    return listed_reversal_payload(reversal, transactions=shown)
-
-
-def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
-    """A reversal as a list shows it, without its transactions."""
-    own = {"reversal_id": reversal.id, "final": reversal.status != QUEUED, "amount": reversal.reversed_amount}
-    return payloads.listed_payload(payloads.REVERSAL, reversal, own, **more)
+    bodies = None if reversal.reversed_amount is None else list(map(reversed_transactions.payload, entries))
+    return reversals.payload(reversal._replace(transactions=bodies))
 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
