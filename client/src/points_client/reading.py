@@ -18,14 +18,15 @@ def read(kind: type[T], document: Mapping[str, Any]) -> T:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: the JSON does not fit the dataclass.
     """
-    known = {name: convert(document[name]) for name, convert in _fields(cast(Any, kind)) if name in document}
-    return kind(**known)
+    fields = _fields(cast(Any, kind))
+    return kind(**{name: convert(document[json]) for name, json, convert in fields if json in document})
 
 
 @cache
-def _fields(kind: Any) -> list[tuple[str, _Convert]]:
+def _fields(kind: Any) -> list[tuple[str, str, _Convert]]:
+    """Return each field with its name in JSON, which may be a word that Python keeps for itself, such as `from`."""
     hints = typing.get_type_hints(kind)
-    return [(field.name, _converter(hints[field.name])) for field in dataclasses.fields(kind)]
+    return [(field.name, field.name.rstrip("_"), _converter(hints[field.name])) for field in dataclasses.fields(kind)]
 
 
 def _converter(hint: Any) -> _Convert:

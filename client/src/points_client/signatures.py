@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 
 from points_client.errors import InvalidSignature
-from points_client.event_results import Event, read_event
+from points_client.event import Event, read_event
 
 TOLERANCE_S = 300
 KEY_BYTES_MIN = 24  # Standard Webhooks: 24 to 64 bytes.

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from points_client._sync.client import Points
 from points_client.errors import Invalid, PointsError
-from points_client.event_results import Event, EventPage, is_asked_for
+from points_client.event import Event, EventPage, is_asked_for
 
 T = TypeVar("T")
 

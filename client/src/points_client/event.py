@@ -1,8 +1,8 @@
-"""Events, webhooks and their deliveries."""
+"""Events, as they are read from the log and from a webhook."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -41,52 +41,6 @@ class EventPage:
     after: int
     events: tuple[Event, ...]
     last_sequence: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Webhook:
-    """An endpoint: a cursor over the log of events, at `position`.
-
-    `status`: `enabled`, `failing`, `disabled` (then `disabled_reason`: `caller`, `gone`, `failing`). `secret`, for
-    `verify_webhook`, is shown when it is made and when it is rotated, and never again.
-    """
-
-    id: int
-    url: str
-    status: str
-    position: int = 0
-    types: tuple[str, ...] = ()
-    description: str | None = None
-    disabled_reason: str | None = None
-    failures: int = 0
-    failing_since: datetime | None = None
-    retry_at: datetime | None = None
-    old_secret_until: datetime | None = None
-    created_at: datetime | None = None
-    secret: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeliveredEvent:
-    """Which event was delivered."""
-
-    id: str
-    sequence: int
-    type: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Delivery:
-    """One attempt to deliver an event: the `status` that was answered after `ms` milliseconds, or the `error`."""
-
-    id: int
-    event: DeliveredEvent
-    attempt: int
-    delivered: bool
-    status: int | None = None
-    ms: int | None = None
-    error: str | None = None
-    created_at: datetime | None = None
 
 
 def is_asked_for(event: Event, types: Sequence[str] | None) -> bool:
