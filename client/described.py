@@ -3,7 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from app.api.openapi.description import document
@@ -14,18 +14,19 @@ Schema = Mapping[str, Any]
 _CLASS_OF = {
     "ListedBatch": "Batch",
     "ListedReversal": "Reversal",
+    "Verdict": "Verified",
+    "ReverseVerdict": "Recoverable",
     "SendResult": "Sent",
     "AcceptedBatch": "Sent",
     "ReverseResult": "Reversed",
     "QueuedReversal": "Reversed",
-    "Verdict": "Verified",
-    "ReverseVerdict": "Recoverable",
     "NewSecret": "Webhook",
     "CreatedKey": "NewKey",
     "CreatedMember": "NewMember",
 }
 _PLAIN = {"integer": "int", "string": "str", "boolean": "bool", "null": "None"}
 _OF_HTTP = re.compile("ISO 8601|.*`next_cursor`|A cursor |The answer is 201")
+_wrap = partial(textwrap.wrap, width=117, break_long_words=False, break_on_hyphens=False)
 _MOMENTS = {"date-time": "datetime", "date": "date"}
 
 
@@ -102,7 +103,8 @@ def annotation(schema: Schema, *, sent: bool = False) -> str:
     if "anyOf" in schema:
         return " | ".join(annotation(kind, sent=sent) for kind in schema["anyOf"])
     if "$ref" in schema:
-        return annotation(named(schema["$ref"]), sent=sent) if sent else class_of(schema["$ref"])
+        is_class = not sent and "properties" in named(schema["$ref"])
+        return class_of(schema["$ref"]) if is_class else annotation(named(schema["$ref"]), sent=sent)
     if schema.get("type") == "array":
         each = annotation(schema["items"], sent=sent)
         return f"Sequence[{each}]" if sent else f"tuple[{each}, ...]"
@@ -134,12 +136,4 @@ def docstring(*paragraphs: str, indent: str, **sections: Mapping[str, str]) -> s
 
 
 def _wrapped(text: str, indent: str, hanging: int = 0) -> list[str]:
-    first = 120 - 3  # The quotes stand before the first line.
-    return textwrap.wrap(
-        text,
-        first,
-        initial_indent=indent,
-        subsequent_indent=indent + " " * hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return _wrap(text, initial_indent=indent, subsequent_indent=indent + " " * hanging)

@@ -21,7 +21,6 @@ _REPLACED = [
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\bfrom asyncio import (?:get_running_loop, )?sleep\b", "from time import sleep"),
     (r"\bget_running_loop\(\)", ""),
-    (r"\bAwaitable, ", ""),
     (r" \| AsyncIterable\[.*\]", ""),
     (r"\bAsyncIterable, ", ""),
     (r"\banext\(", "next("),

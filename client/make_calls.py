@@ -33,11 +33,8 @@ _ABOUTS = {
     "Users": "`platform.users`.",
     "Organizations": "`platform.organizations`.",
 }
-_NOTES = {
-    "changeWebhook": 'What is None stays as it is; `description=""` clears it.',
-    "deleteWebhook": "A missing webhook is not an error: an earlier try may have removed it.",
-    "send": "Whether everybody was paid is said by `debited` of each transaction.",
-}
+_MAY_BE_GONE = {"deleteWebhook": "A missing webhook is not an error: an earlier try may have removed it."}
+_STAYS = {"changeWebhook": 'What is None stays as it is; `description=""` clears it.'}  # Of other changes, None clears.
 # Doing these twice is not the same, so they are tried again only where they were surely not done.
 _NOT_TWICE = {"createWebhook", "pingWebhook", "rotateWebhook", "skipWebhook", "setSandboxClock"}
 _NOT_TWICE |= {"createOrganization", "createKey", "createMember"}
@@ -76,7 +73,7 @@ from typing import Any
 
 from points_client import results
 from points_client._async.calling import AsyncNoun
-from points_client._async.waiting import posted, until_final
+from points_client._async.sending import posted, until_final
 from points_client.outcomes import of_reverse, of_send
 from points_client.requests import WAIT_S, AnyItem, Call, body, key_of, listed, path, query, send_body
 '''
@@ -109,12 +106,12 @@ class _Call:
         self._query = {one["name"]: one for one in operation["parameters"] if one.get("in") == "query"}
         self._is_list = bool(self._answers) and list_of(self._answers[0][0]) is not None
         self._has_key = any(one.get("$ref", "").endswith("/Idempotency-Key") for one in operation["parameters"])
-        self._takes_changes = verb == "PATCH" and not self._required and self._name not in _NOTES
+        self._takes_changes = verb == "PATCH" and not self._required and self._name not in _STAYS
 
     def method(self, name: str) -> str:
         """Return the method of this name."""
         if self._verb == "DELETE":
-            gone = ", may_be_gone=True" * (self._name in _NOTES)
+            gone = ", may_be_gone=True" * (self._name in _MAY_BE_GONE)
             return self._text(f"async def {name}", "None", f"await self._caller.delete({self._where}{gone})")
         data = self._answers[0][0]
         if page := list_of(data):
@@ -180,11 +177,9 @@ class _Call:
     def _body(self) -> str:
         if self._takes_changes:
             return "changes"
-        of_send = "items" in self._fields
         arrays = {name for name, schema in self._fields.items() if "Sequence" in annotation(schema, sent=True)}
-        listed = set() if of_send else arrays
-        given = (f'{name}=listed("{name}", {name})' if name in listed else f"{name}={name}" for name in self._fields)
-        return f"{'send_body' if of_send else 'body'}({', '.join(given)})"
+        given = (f'{name}=listed("{name}", {name})' if name in arrays else f"{name}={name}" for name in self._fields)
+        return f"{'send_body' if 'items' in self._fields else 'body'}({', '.join(given)})"
 
     def _call(self) -> str:
         given = [f'method="{self._verb}"', f"path={self._where}"] + [f"body={self._body()}"] * bool(self._fields)
@@ -203,21 +198,17 @@ class _Call:
         summary = self._operation["summary"].removesuffix(", page by page")
         if self._verb == "GET":
             summary = f"{'Yield' if self._is_list else 'Return'} {summary[0].lower()}{summary[1:]}"
-        text = self._operation["description"].partition("\n\n")[0]
-        return docstring(
-            f"{summary}.",
-            prose(f"{text} {_NOTES.get(self._name, '')}"),
-            indent=" " * 8,
-            Args=dict(self._arguments()),
-            Raises=dict(self._refusals()),
-        )
+        note = {**_MAY_BE_GONE, **_STAYS}.get(self._name, "")
+        text = prose(f"{self._operation['description'].partition(chr(10) * 2)[0]} {note}")
+        arguments, refusals = dict(self._arguments()), dict(self._refusals())
+        return docstring(f"{summary}.", text, indent=" " * 8, Args=arguments, Raises=refusals)
 
     def _arguments(self) -> Iterator[tuple[str, str]]:
         for name, schema in {**self._fields, **{name: self._query[name] for name in self._filters()}}.items():
             about = re.sub(r" Default: `.*?`\.", "", prose(schema["description"]))
             if known := schema.get("schema", schema).get("enum"):
                 about += f" Known: {', '.join(f'`{word}`' for word in known)}."
-            if self._name in _NOTES:
+            if self._name in _STAYS:
                 about = re.sub(r"[;,] None: \w+", "", about)
             yield name, _ARGUMENTS.get(name, about) if name in self._fields else about
         for name in ["idempotency_key"] * self._has_key + ["wait_s"] * (self._name in _WITH_OUTCOME):

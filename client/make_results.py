@@ -48,7 +48,7 @@ _ABOUTS = {
 }
 _BASES = {"StatementDay": "StatementTotal"}
 _BY_HAND = {"EventList", "PlatformEventList"}  # An event is read with what is not known of it.
-_OPENING = '''"""What the service answers: made by `make_results.py` from its description, /openapi.json.
+_OPENING = '''"""What the service answers, and the items of a send: made by `make_results.py` from /openapi.json.
 
 Amounts and balances are whole points. Moments are in UTC. Fields that a newer service adds are ignored. A newer service
 may also use a status that is not listed here: look at `final`.
@@ -84,14 +84,15 @@ def _classes() -> dict[str, Alternatives]:
         for data, additional in answers(operation):
             page = list_of(data)
             _add(page[1] if page else data, {} if page else additional, classes)
+    _add("#/components/schemas/Item", {}, classes)
     return classes
 
 
 def _add(reference: str, additional: Fields, classes: dict[str, Alternatives]) -> None:
     schema, name = named(reference), class_of(reference)
     own = {field: about for field, about in additional.items() if field != "version"}
-    alternative = (schema["description"], {**schema["properties"], **own})
-    if name in _BY_HAND or alternative in classes.get(name, ()):
+    alternative = (schema["description"], {**schema.get("properties", {}), **own})
+    if name in _BY_HAND or "properties" not in schema or alternative in classes.get(name, ()):
         return
     place = 0 if reference.endswith(f"/{name}") else len(classes.get(name, ()))
     classes.setdefault(name, []).insert(place, alternative)
@@ -113,15 +114,9 @@ def _text(name: str, classes: Mapping[str, Alternatives]) -> str:
         lines.append(f"    {python}: {_FIELDS.get(f'{name}.{field}') or _type(field, schema, alternatives)}")
         about = _ABOUTS.get(f"{name}.{field}", schema.get("description"))
         abouts[python] = prose(about or named(schema["$ref"])["description"])
-    about = _ABOUTS.get(name) or prose(alternatives[0][0])
-    return "\n".join(
-        [
-            "@dataclass(frozen=True, kw_only=True, slots=True)",
-            f"class {name}({base or ''}):",
-            docstring(about, indent="    ", Attributes=abouts),
-            *lines,
-        ]
-    )
+    about = docstring(_ABOUTS.get(name) or prose(alternatives[0][0]), indent="    ", Attributes=abouts)
+    opening = f"@dataclass(frozen=True, kw_only=True, slots=True)\nclass {name}({base or ''}):\n{about}"
+    return "\n".join([opening, *lines])
 
 
 def _type(field: str, schema: Mapping[str, Any], alternatives: Alternatives) -> str:

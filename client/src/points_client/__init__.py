@@ -6,39 +6,19 @@ from points_client._async.consumer import AsyncConsumer
 from points_client._sync.client import PlatformPoints, Points
 from points_client._sync.consumer import Consumer
 from points_client.attempts import RETRIED, Wait
-from points_client.errors import (
-    Invalid,
-    InvalidSignature,
-    NoAnswer,
-    NotAccepted,
-    NotAuthorized,
-    PointsError,
-    Refused,
-)
-from points_client.event import Event, EventPage
-from points_client.requests import Item
+from points_client.errors import Invalid, InvalidSignature, NoAnswer, NotAccepted, NotAuthorized, PointsError, Refused
+from points_client.event import Event, EventPage, verify_webhook
 from points_client.results import *  # noqa: F403  # Each answer of the service, as `results.__all__` names them.
-from points_client.signatures import verify_webhook
 
 __all__ = [
-    "RETRIED",
     "AsyncConsumer",
     "AsyncPlatformPoints",
     "AsyncPoints",
     "Consumer",
-    "Event",
-    "EventPage",
-    "Invalid",
-    "InvalidSignature",
-    "Item",
-    "NoAnswer",
-    "NotAccepted",
-    "NotAuthorized",
     "PlatformPoints",
     "Points",
-    "PointsError",
-    "Refused",
-    "Wait",
     "verify_webhook",
 ]
+__all__ += ["Invalid", "InvalidSignature", "NoAnswer", "NotAccepted", "NotAuthorized", "PointsError", "Refused"]
+__all__ += ["RETRIED", "Event", "EventPage", "Wait"]
 __all__ += results.__all__

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from points_client.answers import Answer, Unlike
-from points_client.reading import read
+from points_client.answers import Answer, Unlike, read
 from points_client.requests import Call, path
 from points_client.results import Reversed, ReversedTransaction, Sent, Transaction
 
@@ -19,7 +18,7 @@ _ERASED = re.compile(r"erased-\d+")  # The address of a user who was erased sinc
 _FIGURES = ("transactions", "amount", "current_balance")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Outcome(Generic[Q]):
     """How the outcome of `call` is read: `done` is its status then, and `is_own` compares it with what was sent."""
 
@@ -61,29 +60,13 @@ class Outcome(Generic[Q]):
 def of_send(body: Mapping[str, Any], key: str, wait_s: float) -> Outcome[Sent]:
     """Return how a send is made and read."""
     call = Call(method="POST", path="/v1/points/send", body=body, key=key, wait_s=wait_s)
-    return Outcome(
-        call=call,
-        kind=Sent,
-        nouns="batches",
-        id_name="batch_id",
-        done="issued",
-        of_what="recipients",
-        is_own=_is_about,
-    )
+    return Outcome(call, Sent, "batches", "batch_id", "issued", "recipients", _is_about)
 
 
 def of_reverse(body: Mapping[str, Any], key: str, wait_s: float) -> Outcome[Reversed]:
     """Return how a reverse is made and read."""
     call = Call(method="POST", path="/v1/points/reverse", body=body, key=key, wait_s=wait_s)
-    return Outcome(
-        call=call,
-        kind=Reversed,
-        nouns="reversals",
-        id_name="reversal_id",
-        done="done",
-        of_what="transactions",
-        is_own=_is_of,
-    )
+    return Outcome(call, Reversed, "reversals", "reversal_id", "done", "transactions", _is_of)
 
 
 def _is_about(transactions: Sequence[Transaction], body: Mapping[str, Any]) -> bool:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from points_client.results import Item
+
 T = TypeVar("T")
 PATIENCE_S, WAIT_S = 60.0, 60.0
 
@@ -53,16 +55,13 @@ def encoded(value: Any, place: str = "") -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (RecursionError, TypeError, ValueError) as error:
-        entries = value.items() if isinstance(value, Mapping) else enumerate(value) if _is_list(value) else ()
+        values = enumerate(value) if isinstance(value, list | tuple) else ()
+        entries = value.items() if isinstance(value, Mapping) else values
         if not isinstance(error, RecursionError):
             for name, one in entries:
                 encoded(f"{name}", f"{place or 'a field'} (a name)")
                 encoded(one, f"{place}.{name}".lstrip("."))
         raise ValueError(f"{place or 'The body'} cannot be sent: {_fault(value, error)}.") from None
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def _fault(value: object, error: Exception) -> str:
@@ -71,16 +70,6 @@ def _fault(value: object, error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested without end"
     return f"JSON has no {type(value).__name__}" if isinstance(error, TypeError) else "it is not a finite number"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
-    """A recipient with its own values; None: the value of the whole send. `reference` is your own id of the item."""
-
-    email: str
-    amount: int | None = None
-    label: str | None = None
-    reference: str | None = None
 
 
 AnyItem = Item | Mapping[str, Any]
@@ -101,16 +90,15 @@ def item_body(item: AnyItem | str, place: str) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def send_body(*, recipients: Sequence[str] | None, items: Iterable[AnyItem] | None, **more: Any) -> dict[str, Any]:
+def send_body(*, items: Sequence[AnyItem] | None, **more: Any) -> dict[str, Any]:
     """Return the body of a send or of its verify, without what is None.
 
     Raises:
-        TypeError: `recipients` is one string, which would be sent letter by letter.
+        TypeError: an item is none.
         ValueError: `send_at` has no zone.
     """
-    each = listed("items", items)
-    bodies = None if each is None else [item_body(item, f"items.{place}") for place, item in enumerate(each)]
-    return body(recipients=listed("recipients", recipients), items=bodies, **more)
+    bodies = None if items is None else [item_body(item, f"items.{place}") for place, item in enumerate(items)]
+    return body(items=bodies, **more)
 
 
 def query(**filters: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the service answers: made by `make_results.py` from its description, /openapi.json.
+"""What the service answers, and the items of a send: made by `make_results.py` from /openapi.json.
 
 Amounts and balances are whole points. Moments are in UTC. Fields that a newer service adds are ignored. A newer service
 may also use a status that is not listed here: look at `final`.
@@ -23,6 +23,7 @@ __all__ = [
     "Delivery",
     "Entry",
     "IssuingOrganization",
+    "Item",
     "Key",
     "Limits",
     "NewKey",
@@ -297,6 +298,24 @@ class IssuingOrganization:
 
     id: int
     name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One recipient, with its own amount, label and reference.
+
+    Attributes:
+        email: Its e-mail address. Twice only if both items have a `reference`.
+        amount: Points for this recipient. Required unless the body has an `amount`.
+        label: Kept on its transaction, in place of the body's label.
+        reference: Your own id of the item: 1 to 128 visible characters, unique in the batch. Shown on its
+            transaction; the list of transactions can filter by it.
+    """
+
+    email: str
+    amount: int | None = None
+    label: str | None = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

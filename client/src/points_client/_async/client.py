@@ -3,27 +3,16 @@
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from datetime import date
 
+from points_client._async import nouns
 from points_client._async.calling import AsyncCaller, AsyncConnected
 from points_client._async.events import AsyncEvents
-from points_client._async.nouns import (
-    AsyncActions,
-    AsyncBatches,
-    AsyncOrganizations,
-    AsyncOwn,
-    AsyncRehearsing,
-    AsyncRequests,
-    AsyncReversals,
-    AsyncTransactions,
-    AsyncUsers,
-    AsyncWebhooks,
-)
 from points_client._async.sending import send_all
 from points_client.parts import PART_SIZE, Run
 from points_client.requests import AnyItem, Call, query
 from points_client.results import Statement, Transaction
 
 
-class AsyncPoints(AsyncConnected, AsyncOwn):
+class AsyncPoints(AsyncConnected, nouns.AsyncOwn):
     """A Points Issuing Service, called with one API key.
 
     Args:
@@ -48,13 +37,13 @@ class AsyncPoints(AsyncConnected, AsyncOwn):
 
     def _make(self, key: str, caller: AsyncCaller) -> None:
         self.sandbox = key.startswith("pts_dev_")
-        self.batches = AsyncBatches(caller)
-        self.transactions = AsyncTransactions(caller)
-        self.reversals = AsyncReversals(caller)
-        self.requests = AsyncRequests(caller)
+        self.batches = nouns.AsyncBatches(caller)
+        self.transactions = nouns.AsyncTransactions(caller)
+        self.reversals = nouns.AsyncReversals(caller)
+        self.requests = nouns.AsyncRequests(caller)
         self.events = AsyncEvents(caller)
-        self.webhooks = AsyncWebhooks(caller)
-        self.rehearsing = AsyncRehearsing(caller)
+        self.webhooks = nouns.AsyncWebhooks(caller)
+        self.rehearsing = nouns.AsyncRehearsing(caller)
 
     async def statement(self, *, from_: date | str, to: date | str) -> Statement:
         """Return what moved the balance of the key's mode, one row for each day in UTC, both ends included.
@@ -110,7 +99,7 @@ class AsyncPoints(AsyncConnected, AsyncOwn):
         return send_all(self._caller, items, parts, more=more, in_flight=in_flight, wait_s=wait_s)
 
 
-class AsyncPlatformPoints(AsyncConnected, AsyncActions):
+class AsyncPlatformPoints(AsyncConnected, nouns.AsyncActions):
     """A Points Issuing Service, called by the platform that runs it.
 
     Args:
@@ -127,6 +116,6 @@ class AsyncPlatformPoints(AsyncConnected, AsyncActions):
     _KEY = "POINTS_PLATFORM_KEY"
 
     def _make(self, key: str, caller: AsyncCaller) -> None:
-        self.users = AsyncUsers(caller)
-        self.organizations = AsyncOrganizations(caller)
+        self.users = nouns.AsyncUsers(caller)
+        self.organizations = nouns.AsyncOrganizations(caller)
         self.events = AsyncEvents(caller, "/v1/platform/events", rare="user.erased")

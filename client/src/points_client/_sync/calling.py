@@ -12,11 +12,10 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from points_client._sync.in_order import within
-from points_client.answers import Answer, Unlike
+from points_client.answers import Answer, Unlike, read
 from points_client.attempts import RETRIED, Attempts, Clock, Done, Wait
 from points_client.connections import Connections
 from points_client.errors import PointsError, Refused
-from points_client.reading import read
 from points_client.requests import PATIENCE_S, Call
 from points_client.service_address import base_url, checked_key, from_environment, is_local, trusted
 
@@ -32,7 +31,6 @@ class Caller:
         self,
         key: str,
         url: str,
-        *,
         patience_s: float,
         transport: httpx.BaseTransport | None,
         ssl_context: SSLContext | None,
@@ -179,15 +177,7 @@ class Connected:
         on_wait: Callable[[Wait], object] | None = None,
         retried: AbstractSet[int] = RETRIED,
     ) -> None:
-        self._caller = Caller(
-            key,
-            url,
-            patience_s=patience_s,
-            transport=transport,
-            ssl_context=ssl_context,
-            on_wait=on_wait,
-            retried=retried,
-        )
+        self._caller = Caller(key, url, patience_s, transport, ssl_context, on_wait, retried)
         self._make(key.strip(), self._caller)
 
     def _make(self, key: str, caller: Caller) -> None:

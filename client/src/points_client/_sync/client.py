@@ -3,27 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
+from points_client._sync import nouns
 from points_client._sync.calling import Caller, Connected
 from points_client._sync.events import Events
-from points_client._sync.nouns import (
-    Actions,
-    Batches,
-    Organizations,
-    Own,
-    Rehearsing,
-    Requests,
-    Reversals,
-    Transactions,
-    Users,
-    Webhooks,
-)
 from points_client._sync.sending import send_all
 from points_client.parts import PART_SIZE, Run
 from points_client.requests import AnyItem, Call, query
 from points_client.results import Statement, Transaction
 
 
-class Points(Connected, Own):
+class Points(Connected, nouns.Own):
     """A Points Issuing Service, called with one API key.
 
     Args:
@@ -48,13 +37,13 @@ class Points(Connected, Own):
 
     def _make(self, key: str, caller: Caller) -> None:
         self.sandbox = key.startswith("pts_dev_")
-        self.batches = Batches(caller)
-        self.transactions = Transactions(caller)
-        self.reversals = Reversals(caller)
-        self.requests = Requests(caller)
+        self.batches = nouns.Batches(caller)
+        self.transactions = nouns.Transactions(caller)
+        self.reversals = nouns.Reversals(caller)
+        self.requests = nouns.Requests(caller)
         self.events = Events(caller)
-        self.webhooks = Webhooks(caller)
-        self.rehearsing = Rehearsing(caller)
+        self.webhooks = nouns.Webhooks(caller)
+        self.rehearsing = nouns.Rehearsing(caller)
 
     def statement(self, *, from_: date | str, to: date | str) -> Statement:
         """Return what moved the balance of the key's mode, one row for each day in UTC, both ends included.
@@ -110,7 +99,7 @@ class Points(Connected, Own):
         return send_all(self._caller, items, parts, more=more, in_flight=in_flight, wait_s=wait_s)
 
 
-class PlatformPoints(Connected, Actions):
+class PlatformPoints(Connected, nouns.Actions):
     """A Points Issuing Service, called by the platform that runs it.
 
     Args:
@@ -127,6 +116,6 @@ class PlatformPoints(Connected, Actions):
     _KEY = "POINTS_PLATFORM_KEY"
 
     def _make(self, key: str, caller: Caller) -> None:
-        self.users = Users(caller)
-        self.organizations = Organizations(caller)
+        self.users = nouns.Users(caller)
+        self.organizations = nouns.Organizations(caller)
         self.events = Events(caller, "/v1/platform/events", rare="user.erased")

@@ -11,7 +11,7 @@ from typing import Any
 
 from points_client import results
 from points_client._sync.calling import Noun
-from points_client._sync.waiting import posted, until_final
+from points_client._sync.sending import posted, until_final
 from points_client.outcomes import of_reverse, of_send
 from points_client.requests import WAIT_S, AnyItem, Call, body, key_of, listed, path, query, send_body
 
@@ -72,13 +72,13 @@ class Own(Noun):
             method="POST",
             path="/v1/points/verify",
             body=send_body(
-                recipients=recipients,
+                recipients=listed("recipients", recipients),
                 amount=amount,
                 atomic=atomic,
                 label=label,
                 expect=expect,
                 metadata=metadata,
-                items=items,
+                items=listed("items", items),
             ),
         )
         return self._caller.answer(results.Verified, call)
@@ -122,13 +122,13 @@ class Own(Noun):
             method="POST",
             path="/v1/points/sent-before",
             body=send_body(
-                recipients=recipients,
+                recipients=listed("recipients", recipients),
                 amount=amount,
                 atomic=atomic,
                 label=label,
                 expect=expect,
                 metadata=metadata,
-                items=items,
+                items=listed("items", items),
             ),
             key=idempotency_key,
         )
@@ -154,8 +154,7 @@ class Own(Noun):
         Debits the organization and writes one transaction per recipient, in the order of the request, exactly once.
         Recipients are served while the balance lasts, and the rest get `debited: false`. If `atomic` is true and the
         balance cannot pay the whole batch, all get `debited: false`. Points of a recipient without an account are
-        held until there is one, or for `hold_days`. Whether everybody was paid is said by `debited` of each
-        transaction.
+        held until there is one, or for `hold_days`.
 
         Args:
             recipients: 1 to 10,000 addresses, which each get `amount` points; or, in their place, `items`.
@@ -188,7 +187,7 @@ class Own(Noun):
         """
         outcome = of_send(
             send_body(
-                recipients=recipients,
+                recipients=listed("recipients", recipients),
                 amount=amount,
                 atomic=atomic,
                 label=label,
@@ -196,7 +195,7 @@ class Own(Noun):
                 metadata=metadata,
                 send_at=send_at,
                 hold_days=hold_days,
-                items=items,
+                items=listed("items", items),
             ),
             key_of(idempotency_key),
             wait_s,
