@@ -82,7 +82,7 @@ def body_of(operation: Schema) -> tuple[dict[str, Schema], set[str]]:
     if "requestBody" not in operation:
         return {}, set()
     schema = named(operation["requestBody"]["content"]["application/json"]["schema"]["$ref"])
-    bodies = [named(one["$ref"]) for one in schema["oneOf"]] if "oneOf" in schema else [schema]
+    bodies = [named(body["$ref"]) for body in schema["oneOf"]] if "oneOf" in schema else [schema]
     fields = [
         field for body in bodies for field in body["properties"].items() if not isinstance(field[1].get("type"), list)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from client.described import Schema, annotation, answers, body_of, calls, class_of, docstring, list_of, named, prose
 
 # Each class with its methods, and the call that each makes.
-_NOUNS = {
+NOUNS = {
     "Own": """organization=showOrganization reset_sandbox=resetSandbox verify=verify sent_before=sentBefore send=send
         verify_reverse=verifyReverse reverse=reverse""",
     "Batches": """get=showBatch list=listBatches wait=showBatch approve=approveBatch reject=rejectBatch
@@ -83,7 +83,7 @@ def text() -> str:
     """Return the module."""
     of = {operation["operationId"]: _Call(verb, path, operation) for verb, path, operation in calls()}
     classes = []
-    for noun, methods in _NOUNS.items():
+    for noun, methods in NOUNS.items():
         about = docstring(_ABOUTS.get(noun, f"`points.{noun.lower()}`."), indent="    ")
         pairs = [pair.split("=") for pair in methods.split()]
         texts = [of[call].wait() if name == "wait" else of[call].method(name) for name, call in pairs]
@@ -103,9 +103,9 @@ class _Call:
         self._where = f"path({', '.join(noun_and_id)})" if self._ids else f'"{path}"'
         self._fields, self._required = body_of(operation)
         self._fields.pop("recipient", None)  # One of `recipients`.
-        self._query = {one["name"]: one for one in operation["parameters"] if one.get("in") == "query"}
+        self._query = {each["name"]: each for each in operation["parameters"] if each.get("in") == "query"}
         self._is_list = bool(self._answers) and list_of(self._answers[0][0]) is not None
-        self._has_key = any(one.get("$ref", "").endswith("/Idempotency-Key") for one in operation["parameters"])
+        self._has_key = any(each.get("$ref", "").endswith("/Idempotency-Key") for each in operation["parameters"])
         self._takes_changes = verb == "PATCH" and not self._required and self._name not in _STAYS
 
     def method(self, name: str) -> str:
@@ -116,14 +116,14 @@ class _Call:
         data = self._answers[0][0]
         if page := list_of(data):
             given = [f"{name}={name}" for name in self._filters()] + ["limit=page_size"] * ("limit" in self._query)
-            code = f'return self._caller.rows(results.{class_of(page[1])}, {self._where}, "{page[0]}", asked)'
-            asked = f"asked = query({', '.join(given)})"
-            return self._text(f"def {name}", f"AsyncIterator[results.{class_of(page[1])}]", asked, code)
+            kind, asked = f"results.{class_of(page[1])}", f"asked = query({', '.join(given)})"
+            code = f'return self._caller.rows({kind}, {self._where}, "{page[0]}", asked)'
+            return self._text(f"def {name}", f"AsyncIterator[{kind}]", asked, code)
         kind = class_of(data)
         if self._name in _WITH_OUTCOME:
-            outcome = f"outcome = {_WITH_OUTCOME[self._name]}({self._body()}, key_of(idempotency_key), wait_s)"
+            call = f"outcome = {_WITH_OUTCOME[self._name]}({self._body()}, key_of(idempotency_key), wait_s)"
             code = "return await posted(self._caller, outcome)"
-            return self._text(f"async def {name}", f"results.{kind}", outcome, code)
+            return self._text(f"async def {name}", f"results.{kind}", call, code)
         call, answer = f"call = {self._call()}", f"await self._caller.answer(results.{kind}, call{self._known(kind)})"
         fields = named(data)["properties"]
         if len(fields) > 1:
@@ -183,16 +183,16 @@ class _Call:
 
     def _call(self) -> str:
         given = [f'method="{self._verb}"', f"path={self._where}"] + [f"body={self._body()}"] * bool(self._fields)
-        makes = "201" in self._operation["responses"]
-        given += [f"key={'key_of(idempotency_key)' if makes else 'idempotency_key'}"] * self._has_key
+        key = "key_of(idempotency_key)" if "201" in self._operation["responses"] else "idempotency_key"
+        given += [f"key={key}"] * self._has_key
         return f"Call({', '.join([*given, *['repeatable=False'] * (self._name in _NOT_TWICE)])})"
 
     def _known(self, kind: str) -> str:
         """Return the field of the answer that must be the id in the path, if it is about the same noun."""
-        noun = self._ids[0].removesuffix("_id") if self._ids else ""
-        names = [name for name in (f"{noun}_id", "id") if name in named(self._answers[0][0])["properties"]]
-        is_about = noun and kind.lower().endswith(noun)
-        return f', {{"{names[0]}": {self._ids[0]}}}' if is_about else ""
+        if not self._ids or not kind.lower().endswith(self._ids[0].removesuffix("_id")):
+            return ""
+        name = self._ids[0] if self._ids[0] in named(self._answers[0][0])["properties"] else "id"
+        return f', {{"{name}": {self._ids[0]}}}'
 
     def _about(self) -> str:
         summary = self._operation["summary"].removesuffix(", page by page")
@@ -217,7 +217,7 @@ class _Call:
     def _refusals(self) -> Iterator[tuple[str, str]]:
         for status, answer in self._operation["responses"].items():
             name = answer.get("$ref", "").rpartition("/")[2]
-            if status in _REFUSED and name and name not in _ALWAYS:
+            if status in _REFUSED and name not in ("", *_ALWAYS) and (status, self._name) != ("404", "deleteWebhook"):
                 yield f"{_REFUSED[status]} ({status})", prose(named(answer["$ref"])["description"])
         if self._name in _NOT_TWICE:
             yield "NoAnswer", "It is unknown whether it was done, and it is not done again: look before you call again."

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from client import described, make_calls
 from client.generate import BY_HAND, make
 from points_client import Invalid, NoAnswer, Points, PointsError, Refused, attempts
 from points_client._async import calling as async_calling
@@ -80,6 +81,12 @@ def test_what_is_made_of_the_client_is_what_would_be_made(tmp_path: Path) -> Non
         for package in (here, there)
     ]
     assert texts[0] == texts[1], "run `make format`"
+
+
+def test_each_call_of_the_service_is_a_method() -> None:
+    by_hand = {"showStatement", "listEvents", "listPlatformEvents"}
+    made = {pair.partition("=")[2] for methods in make_calls.NOUNS.values() for pair in methods.split()}
+    assert made | by_hand == {operation["operationId"] for _, _, operation in described.calls()}
 
 
 def test_the_service_is_asked_again_later_each_time_or_when_it_says(

@@ -701,9 +701,6 @@ class Webhooks(Noun):
 
         Nothing more is sent to it, except an attempt that is under way. A missing webhook is not an error: an
         earlier try may have removed it.
-
-        Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         self._caller.delete(path("webhooks", webhook_id), may_be_gone=True)
 
