@@ -71,8 +71,8 @@ bench: install-dev  ## Measure sends beside the COPY floor: medians with their s
 compare: install-dev  ## This checkout beside another one, round by round: make compare WITH=../before
 	@$(BIN)/python -m benchmarks.compare $(WITH) $(COMPARE)
 
-format: install-dev  ## Format the code, and make the client's sync half.
-	$(BIN)/python client/make_sync.py
+format: install-dev  ## Format the code, and make what of the client is made: results, calls, and the sync half.
+	$(BIN)/python -m client.generate
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -136,7 +136,7 @@ OTHERS: dict[str, tuple[Callable[[Points], object], dict[str, Any], str]] = {
     "other days": (
         lambda points: points.statement(from_="2026-01-01", to="2026-01-31"),
         {"from": "2026-01-01", "to": "2026-01-02", "days": [], "total": {}},
-        "it is of other days",
+        "its to is another",
     ),
     "another batch": (lambda points: points.batches.get(8), BATCH, "its batch_id is another"),
     "events before": (

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from client.make_sync import BY_HAND, make
+from client import described, make_calls
+from client.generate import BY_HAND, make
 from points_client import Invalid, NoAnswer, Points, PointsError, Refused, attempts
 from points_client._async import calling as async_calling
 from points_client._sync import calling as sync_calling
@@ -67,18 +68,25 @@ def points(request: pytest.FixtureRequest, fake: FakePoints) -> Iterator[Points]
         yield made
 
 
-def test_the_code_without_async_is_made_from_the_code_with_it(tmp_path: Path) -> None:
+def test_what_is_made_of_the_client_is_what_would_be_made(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    made = shutil.copytree(ROOT / "client" / "src" / "points_client", tmp_path / "client" / "src" / "points_client")
-    for path in (made / "_sync").glob("*.py"):
+    here = ROOT / "client" / "src" / "points_client"
+    there = shutil.copytree(here, tmp_path / "client" / "src" / "points_client")
+    for path in (there / "results.py", there / "_async" / "nouns.py", *(there / "_sync").glob("*.py")):
         if path.name not in BY_HAND:
             path.unlink()
-    make(made)
-    here, there = (
-        {path.name: path.read_text(encoding="utf-8") for path in (package / "_sync").glob("*.py")}
-        for package in (ROOT / "client" / "src" / "points_client", made)
-    )
-    assert here == there, "run `make format`"
+    make(there)
+    texts = [
+        {path.relative_to(package): path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+        for package in (here, there)
+    ]
+    assert texts[0] == texts[1], "run `make format`"
+
+
+def test_each_call_of_the_service_is_a_method() -> None:
+    by_hand = {"showStatement", "listEvents", "listPlatformEvents"}
+    made = {pair.partition("=")[2] for methods in make_calls.NOUNS.values() for pair in methods.split()}
+    assert made | by_hand == {operation["operationId"] for _, _, operation in described.calls()}
 
 
 def test_the_service_is_asked_again_later_each_time_or_when_it_says(

@@ -7,8 +7,11 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from points_client.results import Item
+
+T = TypeVar("T")
 PATIENCE_S, WAIT_S = 60.0, 60.0
 
 
@@ -52,16 +55,13 @@ def encoded(value: Any, place: str = "") -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (RecursionError, TypeError, ValueError) as error:
-        entries = value.items() if isinstance(value, Mapping) else enumerate(value) if _is_list(value) else ()
+        values = enumerate(value) if isinstance(value, list | tuple) else ()
+        entries = value.items() if isinstance(value, Mapping) else values
         if not isinstance(error, RecursionError):
             for name, one in entries:
                 encoded(f"{name}", f"{place or 'a field'} (a name)")
                 encoded(one, f"{place}.{name}".lstrip("."))
         raise ValueError(f"{place or 'The body'} cannot be sent: {_fault(value, error)}.") from None
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def _fault(value: object, error: Exception) -> str:
@@ -70,16 +70,6 @@ def _fault(value: object, error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested without end"
     return f"JSON has no {type(value).__name__}" if isinstance(error, TypeError) else "it is not a finite number"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
-    """A recipient with its own values; None: the value of the whole send. `reference` is your own id of the item."""
-
-    email: str
-    amount: int | None = None
-    label: str | None = None
-    reference: str | None = None
 
 
 AnyItem = Item | Mapping[str, Any]
@@ -100,49 +90,15 @@ def item_body(item: AnyItem | str, place: str) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def send_body(
-    *,
-    recipients: Sequence[str] | None,
-    items: Iterable[AnyItem] | None,
-    amount: int | None,
-    atomic: bool,
-    send_at: datetime | str | None = None,
-    **more: Any,
-) -> dict[str, Any]:
+def send_body(*, items: Sequence[AnyItem] | None, **more: Any) -> dict[str, Any]:
     """Return the body of a send or of its verify, without what is None.
 
     Raises:
-        TypeError: `recipients` is one string, which would be sent letter by letter.
+        TypeError: an item is none.
         ValueError: `send_at` has no zone.
     """
-    for name, value in (("recipients", recipients), ("items", items)):
-        if isinstance(value, str | bytes | Mapping):
-            raise TypeError(
-                f"{name} must be a sequence, and not one {'string' if isinstance(value, str) else 'value'}."
-            )
-    body = {
-        "recipients": None if recipients is None else [*recipients],
-        "items": None if items is None else [item_body(item, f"items.{place}") for place, item in enumerate(items)],
-        "amount": amount,
-        "atomic": atomic,
-        "send_at": None if send_at is None else moment(send_at),
-        **more,
-    }
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def reverse_body(
-    *,
-    batch: int | None,
-    transactions: Iterable[int] | None,
-    reason: str,
-    amount: int | None,
-    atomic: bool,
-) -> dict[str, Any]:
-    """Return the body of a reversal or of its verify, without what is None."""
-    ids = None if transactions is None else [*transactions]
-    body = {"batch": batch, "transactions": ids, "reason": reason, "amount": amount, "atomic": atomic}
-    return {name: value for name, value in body.items() if value is not None}
+    bodies = None if items is None else [item_body(item, f"items.{place}") for place, item in enumerate(items)]
+    return body(items=bodies, **more)
 
 
 def query(**filters: Any) -> dict[str, str]:
@@ -160,33 +116,48 @@ def query(**filters: Any) -> dict[str, str]:
 def _parameter(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(value)
     return moment(value) if isinstance(value, datetime) else str(value)
 
 
-def types_of(types: Sequence[str] | None) -> str | None:
-    """Return types of events as one parameter.
+def body(**fields: Any) -> dict[str, Any]:
+    """Return the body of a call, without what is None.
+
+    Raises:
+        ValueError: a moment has no zone.
+    """
+    given = {name: value for name, value in fields.items() if value is not None}
+    return {name: moment(value) if isinstance(value, datetime) else value for name, value in given.items()}
+
+
+def listed(name: str, values: Iterable[T] | None) -> list[T] | None:
+    """Return a field of several values, such as types of events, as an array.
 
     Raises:
         TypeError: it is one string, which would be sent letter by letter.
     """
-    if isinstance(types, str):
-        raise TypeError("types must be a sequence of types, and not one string.")
-    return None if types is None else ",".join(types)
+    if isinstance(values, str | bytes | Mapping):
+        raise TypeError(f"{name} must be a sequence, and not one {'string' if isinstance(values, str) else 'value'}.")
+    return None if values is None else [*values]
 
 
-def path(noun: str, number: int, verb: str = "") -> str:
-    """Return the path of one thing: `/v1/batches/7/cancel`.
+def path(*parts: str | int) -> str:
+    """Return the path of nouns, ids and a verb, in turn: `/v1/batches/7/cancel`.
 
     Raises:
-        ValueError: the number is no id.
+        ValueError: an id is none.
     """
+    return "/v1/" + "/".join(str(_id(part)) if place % 2 else str(part) for place, part in enumerate(parts))
+
+
+def _id(number: Any) -> int:
     try:
-        found = -1 if isinstance(number, bool) else operator.index(number)
+        if not isinstance(number, bool) and (found := operator.index(number)) >= 0:
+            return found
     except TypeError:
-        found = -1
-    if found < 0:
-        raise ValueError(f"An id must be an integer of 0 or more, but is {number!r}.")
-    return f"/v1/{noun}/{found}{verb and '/'}{verb}"
+        pass
+    raise ValueError(f"An id must be an integer of 0 or more, but is {number!r}.")
 
 
 def moment(value: datetime | str) -> str:

@@ -1,7 +1,8 @@
-"""Where the service is, and with which key: checked before anything is sent."""
+"""Where the service is, with which key, and whose certificates are trusted: checked before anything is sent."""
 
 import os
 import re
+import ssl
 from urllib.parse import urlsplit
 
 import httpx
@@ -51,3 +52,23 @@ def from_environment(name: str) -> str:
     if not (value := os.environ.get(name, "").strip()):
         raise ValueError(f"{name} is not set in the environment.")
     return value
+
+
+def trusted(ssl_context: ssl.SSLContext | None) -> ssl.SSLContext:
+    """Return what is trusted: `ssl_context`, or what `SSL_CERT_FILE` or `SSL_CERT_DIR` names, or httpx's own.
+
+    Raises:
+        ValueError: the environment names a file or folder that cannot be used.
+    """
+    if ssl_context is not None:
+        return ssl_context
+    for name, argument in (("SSL_CERT_FILE", "cafile"), ("SSL_CERT_DIR", "capath")):
+        named = os.environ.get(name)
+        if named:
+            try:
+                if not os.path.exists(named):
+                    raise FileNotFoundError("it does not exist")
+                return ssl.create_default_context(**{argument: named})  # type: ignore[arg-type]
+            except OSError as error:
+                raise ValueError(f"{name} names {named}, which cannot be used: {error}.") from None
+    return httpx.create_ssl_context()

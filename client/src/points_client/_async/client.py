@@ -1,52 +1,18 @@
-"""`AsyncPoints`: the calls of one key."""
+"""`AsyncPoints` and `AsyncPlatformPoints`: the calls of one key."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from datetime import date, datetime
-from functools import partial
-from ssl import SSLContext
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from datetime import date
 
-import httpx
-
-from points_client._async.batches import AsyncBatches
-from points_client._async.calling import AsyncCaller, AsyncConnected, as_
+from points_client._async import nouns
+from points_client._async.calling import AsyncCaller, AsyncConnected
 from points_client._async.events import AsyncEvents
-from points_client._async.rehearsing import AsyncRehearsing
-from points_client._async.request_log import AsyncRequests
-from points_client._async.reversals import AsyncReversals
 from points_client._async.sending import send_all
-from points_client._async.transactions import AsyncTransactions
-from points_client._async.waiting import posted
-from points_client._async.webhooks import AsyncWebhooks
-from points_client.attempts import RETRIED, Wait
-from points_client.outcomes import of_reverse, of_send
 from points_client.parts import PART_SIZE, Run
-from points_client.requests import (
-    PATIENCE_S,
-    WAIT_S,
-    AnyItem,
-    Call,
-    key_of,
-    query,
-    reverse_body,
-    send_body,
-)
-from points_client.results import (
-    Organization,
-    Sent,
-    SentBefore,
-    Transaction,
-    Verified,
-    read_organization,
-    read_verdict,
-)
-from points_client.reversal_results import Recoverable, Reversed
-from points_client.service_address import from_environment
-from points_client.statement_results import Statement, read_statement
+from points_client.requests import AnyItem, Call, query
+from points_client.results import Statement, Transaction
 
 
-class AsyncPoints(AsyncConnected):
+class AsyncPoints(AsyncConnected, nouns.AsyncOwn):
     """A Points Issuing Service, called with one API key.
 
     Args:
@@ -67,48 +33,17 @@ class AsyncPoints(AsyncConnected):
         ValueError: the key, the URL, or what the environment says of proxies and certificates is not valid.
     """
 
-    def __init__(
-        self,
-        key: str,
-        url: str,
-        *,
-        patience_s: float = PATIENCE_S,
-        transport: httpx.AsyncBaseTransport | None = None,
-        ssl_context: SSLContext | None = None,
-        on_wait: Callable[[Wait], object] | None = None,
-        retried: AbstractSet[int] = RETRIED,
-    ) -> None:
-        caller = AsyncCaller(
-            key,
-            url,
-            patience_s=patience_s,
-            transport=transport,
-            ssl_context=ssl_context,
-            on_wait=on_wait,
-            retried=retried,
-        )
-        self._caller = caller
-        self.sandbox = key.strip().startswith("pts_dev_")
-        self.batches = AsyncBatches(caller)
-        self.transactions = AsyncTransactions(caller)
-        self.reversals = AsyncReversals(caller)
-        self.requests = AsyncRequests(caller)
+    _KEY = "POINTS_KEY"
+
+    def _make(self, key: str, caller: AsyncCaller) -> None:
+        self.sandbox = key.startswith("pts_dev_")
+        self.batches = nouns.AsyncBatches(caller)
+        self.transactions = nouns.AsyncTransactions(caller)
+        self.reversals = nouns.AsyncReversals(caller)
+        self.requests = nouns.AsyncRequests(caller)
         self.events = AsyncEvents(caller)
-        self.webhooks = AsyncWebhooks(caller)
-        self.rehearsing = AsyncRehearsing(caller)
-
-    @classmethod
-    def from_env(cls, **options: Any) -> "AsyncPoints":
-        """Return the client of the key in `POINTS_KEY` and the URL in `POINTS_URL`; `options` as above.
-
-        Raises:
-            ValueError: one of them is not set or not valid.
-        """
-        return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
-
-    async def organization(self) -> Organization:
-        """Return the key's organization, with its balance and what is scheduled in the key's mode, and the limits."""
-        return await self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
+        self.webhooks = nouns.AsyncWebhooks(caller)
+        self.rehearsing = nouns.AsyncRehearsing(caller)
 
     async def statement(self, *, from_: date | str, to: date | str) -> Statement:
         """Return what moved the balance of the key's mode, one row for each day in UTC, both ends included.
@@ -116,111 +51,8 @@ class AsyncPoints(AsyncConnected):
         Raises:
             Invalid: there are more than 366 days, `to` is after today, or `from_` after `to`.
         """
-        asked = query(**{"from": from_, "to": to})
-        call = Call(method="GET", path="/v1/statement", query=asked)
-        return await self._caller.call(call, partial(read_statement, asked))
-
-    async def reset_sandbox(self) -> Organization:
-        """Put the balance of the sandbox back to its start value, and its clock to ours; return the organization.
-
-        Raises:
-            Refused: the key is not a development key (403).
-        """
-        return await self._caller.call(Call(method="POST", path="/v1/sandbox/reset"), partial(as_, Organization))
-
-    async def verify(
-        self,
-        *,
-        recipients: Sequence[str] | None = None,
-        items: Iterable[AnyItem] | None = None,
-        amount: int | None = None,
-        label: str | None = None,
-        atomic: bool = False,
-        expect: Mapping[str, int] | None = None,
-        metadata: Mapping[str, str] | None = None,
-    ) -> Verified:
-        """Tell whether a send would pay everybody. It writes nothing and reserves nothing."""
-        body = send_body(
-            recipients=recipients,
-            items=items,
-            amount=amount,
-            label=label,
-            atomic=atomic,
-            expect=expect,
-            metadata=metadata,
-        )
-        call = Call(method="POST", path="/v1/points/verify", body=body)
-        return await self._caller.call(call, partial(read_verdict, Verified))
-
-    async def sent_before(
-        self,
-        *,
-        recipients: Sequence[str] | None = None,
-        items: Iterable[AnyItem] | None = None,
-        amount: int | None = None,
-        label: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> SentBefore:
-        """Tell how many of the recipients were lately sent the same amount, or the same label. It writes nothing.
-
-        Args:
-            idempotency_key: the one that the send will have. A batch that has it already does not count, because the
-                send would be answered with that batch.
-        """
-        body = send_body(recipients=recipients, items=items, amount=amount, label=label, atomic=False)
-        call = Call(method="POST", path="/v1/points/sent-before", body=body, key=idempotency_key)
-        return await self._caller.call(call, partial(as_, SentBefore))
-
-    async def send(
-        self,
-        *,
-        recipients: Sequence[str] | None = None,
-        items: Iterable[AnyItem] | None = None,
-        amount: int | None = None,
-        label: str | None = None,
-        atomic: bool = False,
-        idempotency_key: str | None = None,
-        expect: Mapping[str, int] | None = None,
-        metadata: Mapping[str, str] | None = None,
-        send_at: datetime | str | None = None,
-        hold_days: int | None = None,
-        wait_s: float = WAIT_S,
-    ) -> Sent:
-        """Issue points: one transaction for each recipient, in order, exactly once.
-
-        Args:
-            recipients: 1 to 10,000 addresses, which each get `amount` points; or
-            items: recipients with their own amounts, labels or references.
-            idempotency_key: 1 to 255 visible ASCII characters that name this send. If you store the key first, you can
-                repeat the send after a crash of your program. Without one, a new key is made for the tries of this
-                call; `Sent` and `NoAnswer` contain it.
-            expect: control totals, `{"recipients": …, "amount": …}`. If they differ, the call raises `Invalid`, and
-                nobody is paid.
-            send_at: when to issue it, with a zone; then `Sent.status` is `scheduled`.
-            wait_s: seconds to wait until it is issued, over all tries. After that, an accepted send is returned with
-                the `status` `queued`: it will be issued once, and `batches.wait` waits for it. 0: do not wait.
-
-        A recipient whom the balance does not pay has `debited` false; `Sent` is returned all the same.
-
-        Raises:
-            ValueError: something cannot be sent at all; nothing was.
-            NoAnswer: it is unknown whether it was accepted. Send the same again with `NoAnswer.key`.
-            NotAccepted: a `NoAnswer`, and it was surely not accepted.
-            Invalid: the send has faults, or the key was used with another body.
-            Refused: the organization may not issue, or the batch of this key was cancelled.
-        """
-        body = send_body(
-            recipients=recipients,
-            items=items,
-            amount=amount,
-            label=label,
-            atomic=atomic,
-            expect=expect,
-            metadata=metadata,
-            send_at=send_at,
-            hold_days=hold_days,
-        )
-        return await posted(self._caller, of_send(body, key_of(idempotency_key), wait_s))
+        days = query(**{"from": from_, "to": to})
+        return await self._caller.answer(Statement, Call(method="GET", path="/v1/statement", query=days), days)
 
     def send_all(
         self,
@@ -266,39 +98,24 @@ class AsyncPoints(AsyncConnected):
         parts = Run(run, amount=amount, size=part_size, allow_repeats=allow_repeats)
         return send_all(self._caller, items, parts, more=more, in_flight=in_flight, wait_s=wait_s)
 
-    async def verify_reverse(
-        self,
-        *,
-        batch: int | None = None,
-        transactions: Iterable[int] | None = None,
-        reason: str,
-        amount: int | None = None,
-        atomic: bool = False,
-    ) -> Recoverable:
-        """Tell what `reverse` would take back. It writes nothing."""
-        body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        call = Call(method="POST", path="/v1/points/reverse/verify", body=body)
-        return await self._caller.call(call, partial(read_verdict, Recoverable))
 
-    async def reverse(
-        self,
-        *,
-        batch: int | None = None,
-        transactions: Iterable[int] | None = None,
-        reason: str,
-        amount: int | None = None,
-        atomic: bool = False,
-        idempotency_key: str | None = None,
-        wait_s: float = WAIT_S,
-    ) -> Reversed:
-        """Take points back from a batch, or from 1 to 10,000 transactions: `amount` of each, or all that is left.
+class AsyncPlatformPoints(AsyncConnected, nouns.AsyncActions):
+    """A Points Issuing Service, called by the platform that runs it.
 
-        `idempotency_key` and `wait_s` are as in `send`.
+    Args:
+        key: `pts_platform_…`.
+        url: where the service is, such as `https://points.example.com`.
+        patience_s, transport, ssl_context, on_wait, retried: as of `AsyncPoints`.
 
-        Raises:
-            NoAnswer: it is unknown whether it was accepted. Make the same call again with `NoAnswer.key`.
-            Invalid: the call has faults, or the key was used with another body.
-            Refused: the organization is disabled, there is no such batch, or it is only scheduled: cancel it.
-        """
-        body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        return await posted(self._caller, of_reverse(body, key_of(idempotency_key), wait_s))
+    Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
+
+    Raises:
+        ValueError: the key, the URL, or what the environment says of proxies and certificates is not valid.
+    """
+
+    _KEY = "POINTS_PLATFORM_KEY"
+
+    def _make(self, key: str, caller: AsyncCaller) -> None:
+        self.users = nouns.AsyncUsers(caller)
+        self.organizations = nouns.AsyncOrganizations(caller)
+        self.events = AsyncEvents(caller, "/v1/platform/events", rare="user.erased")

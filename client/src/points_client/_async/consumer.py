@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from points_client._async.client import AsyncPoints
 from points_client.errors import Invalid, PointsError
-from points_client.event_results import Event, EventPage, is_asked_for
+from points_client.event import Event, EventPage, is_asked_for
 
 T = TypeVar("T")
 
@@ -47,13 +47,13 @@ class AsyncConsumer(Generic[T]):
             NoAnswer: the service was out of reach for longer than `patience_s`: run it again.
             Invalid: the stored sequence is older than what the service keeps.
         """
-        async for page in self._points.events.pages(after=await self._after(), types=self._types, follow=True):
+        async for page in self._points.events.pages(after=await self._stored() or None, types=self._types, follow=True):
             await self._take_page(page)
 
     async def catch_up(self) -> int:
         """Handle all events until now, and return how many there were."""
         handled = 0
-        async for page in self._points.events.pages(after=await self._after(), types=self._types):
+        async for page in self._points.events.pages(after=await self._stored() or None, types=self._types):
             handled += await self._take_page(page)
         return handled
 
@@ -110,10 +110,6 @@ class AsyncConsumer(Generic[T]):
         seen = (event.organization.get("id"), event.sandbox)
         if seen != (self._organization_id, self._points.sandbox):
             raise Invalid(f"The event {event.id} is of another organization or mode than the key: it is not handled.")
-
-    async def _after(self) -> int | None:
-        """Return the stored sequence; None, the oldest event that is kept, if there is none yet."""
-        return await self._stored() or None
 
     async def _stored(self) -> int:
         async with self._transaction() as transaction:

@@ -1,1 +1,1 @@
-"""The calls without `async`: made from `_async` by `make_sync.py`. Edit the files there."""
+"""The calls without `async`: made from `_async` by `generate.py`. Edit the files there."""

@@ -1,7 +1,7 @@
-"""One call: tried until there is an answer or its time is over."""
+"""The calls with one key: each is tried until there is an answer or its time is over."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from ssl import SSLContext
@@ -12,14 +12,12 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from points_client._sync.in_order import within
-from points_client.answers import Answer, Unlike
-from points_client.attempts import Attempts, Clock, Done, Wait
+from points_client.answers import Answer, Unlike, read
+from points_client.attempts import RETRIED, Attempts, Clock, Done, Wait
 from points_client.connections import Connections
-from points_client.errors import PointsError
-from points_client.reading import read
-from points_client.requests import Call
-from points_client.service_address import base_url, checked_key, is_local
-from points_client.tls import context
+from points_client.errors import PointsError, Refused
+from points_client.requests import PATIENCE_S, Call
+from points_client.service_address import base_url, checked_key, from_environment, is_local, trusted
 
 T = TypeVar("T")
 _CONNECT_S = 10.0
@@ -33,7 +31,6 @@ class Caller:
         self,
         key: str,
         url: str,
-        *,
         patience_s: float,
         transport: httpx.BaseTransport | None,
         ssl_context: SSLContext | None,
@@ -49,7 +46,7 @@ class Caller:
             base_url=base_url(url),
             headers=headers | {"User-Agent": "points-client/1.0"},
             transport=transport,
-            verify=transport is not None or context(ssl_context),
+            verify=transport is not None or trusted(ssl_context),
             trust_env=not is_local(url),
         )
         is_fake = isinstance(transport, httpx.MockTransport)
@@ -128,15 +125,74 @@ class Caller:
         )
         return within(try_s if self._is_timed else None, partial(http.send, request))
 
-    def get(self, kind: type[T], path: str, clock: Clock | None = None, **known: Any) -> T:
-        """Return the answer to a GET as a dataclass; `known`: fields that it must have, such as the id."""
-        return self.call(Call(method="GET", path=path), partial(as_, kind, **known), clock)
+    def answer(self, kind: type[T], call: Call, known: Mapping[str, object] = {}, clock: Clock | None = None) -> T:
+        """Return the answer to a call as a dataclass; `known`: fields that it must have, such as the id."""
+        return self.call(call, partial(_as, kind, known), clock)
+
+    def rows(self, kind: type[T], path: str, name: str, query: Mapping[str, str]) -> Iterator[T]:
+        """Yield each row of the list `name`, page by page. A page may be short or empty and still have a next one."""
+        cursor: dict[str, str] = {}
+        while True:
+            call = Call(method="GET", path=path, query={**query, **cursor})
+            page, next_cursor = self.call(call, partial(_page, kind, name))
+            for row in page:
+                yield row
+            if next_cursor is None:
+                return
+            cursor = {"cursor": next_cursor}
+
+    def delete(self, path: str, *, may_be_gone: bool = False) -> None:
+        """Delete what is at a path.
+
+        Raises:
+            Refused: there is nothing (404), unless it `may_be_gone`.
+        """
+        try:
+            self.call(Call(method="DELETE", path=path), lambda _: None)
+        except Refused as error:
+            if not may_be_gone or error.status != 404:
+                raise
+
+
+class Noun:
+    """Calls about one noun."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
 
 
 class Connected:
     """A client of one key, whose connections are closed with it."""
 
-    _caller: Caller
+    _KEY: str  # The variable of the environment that has the key.
+
+    def __init__(
+        self,
+        key: str,
+        url: str,
+        *,
+        patience_s: float = PATIENCE_S,
+        transport: httpx.BaseTransport | None = None,
+        ssl_context: SSLContext | None = None,
+        on_wait: Callable[[Wait], object] | None = None,
+        retried: AbstractSet[int] = RETRIED,
+    ) -> None:
+        self._caller = Caller(key, url, patience_s, transport, ssl_context, on_wait, retried)
+        self._make(key.strip(), self._caller)
+
+    def _make(self, key: str, caller: Caller) -> None:
+        """Make the attributes that have calls of their own."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_env(cls, **options: Any) -> Self:
+        """Return the client of the key in `POINTS_KEY` (`POINTS_PLATFORM_KEY` for the platform) and the URL in
+        `POINTS_URL`; `options` as of the class.
+
+        Raises:
+            ValueError: one of them is not set or not valid.
+        """
+        return cls(from_environment(cls._KEY), from_environment("POINTS_URL"), **options)
 
     def close(self) -> None:
         """Close the connections."""
@@ -151,8 +207,8 @@ class Connected:
         self.close()
 
 
-def as_(kind: type[T], answer: Answer, **known: Any) -> T:
-    """Return an answer as a dataclass.
+def _as(kind: type[T], known: Mapping[str, object], answer: Answer) -> T:
+    """Return an answer as a dataclass: its fields stand in `data` and in `additional_data`.
 
     Raises:
         Unlike: it is about something else than `known`.
@@ -161,4 +217,11 @@ def as_(kind: type[T], answer: Answer, **known: Any) -> T:
     for name, value in known.items():
         if answer.data[name] != value:
             raise Unlike(f"its {name} is another")
-    return read(kind, answer.data)
+    return read(kind, {**answer.additional, **answer.data})
+
+
+def _page(kind: type[T], name: str, answer: Answer) -> tuple[Sequence[T], str | None]:
+    next_cursor: Any = answer.data["next_cursor"]
+    if not isinstance(next_cursor, str | None):
+        raise TypeError("next_cursor is no string.")
+    return [read(kind, row) for row in answer.data[name]], next_cursor

@@ -1,52 +1,18 @@
-"""`Points`: the calls of one key."""
+"""`Points` and `PlatformPoints`: the calls of one key."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from datetime import date, datetime
-from functools import partial
-from ssl import SSLContext
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 
-import httpx
-
-from points_client._sync.batches import Batches
-from points_client._sync.calling import Caller, Connected, as_
+from points_client._sync import nouns
+from points_client._sync.calling import Caller, Connected
 from points_client._sync.events import Events
-from points_client._sync.rehearsing import Rehearsing
-from points_client._sync.request_log import Requests
-from points_client._sync.reversals import Reversals
 from points_client._sync.sending import send_all
-from points_client._sync.transactions import Transactions
-from points_client._sync.waiting import posted
-from points_client._sync.webhooks import Webhooks
-from points_client.attempts import RETRIED, Wait
-from points_client.outcomes import of_reverse, of_send
 from points_client.parts import PART_SIZE, Run
-from points_client.requests import (
-    PATIENCE_S,
-    WAIT_S,
-    AnyItem,
-    Call,
-    key_of,
-    query,
-    reverse_body,
-    send_body,
-)
-from points_client.results import (
-    Organization,
-    Sent,
-    SentBefore,
-    Transaction,
-    Verified,
-    read_organization,
-    read_verdict,
-)
-from points_client.reversal_results import Recoverable, Reversed
-from points_client.service_address import from_environment
-from points_client.statement_results import Statement, read_statement
+from points_client.requests import AnyItem, Call, query
+from points_client.results import Statement, Transaction
 
 
-class Points(Connected):
+class Points(Connected, nouns.Own):
     """A Points Issuing Service, called with one API key.
 
     Args:
@@ -67,48 +33,17 @@ class Points(Connected):
         ValueError: the key, the URL, or what the environment says of proxies and certificates is not valid.
     """
 
-    def __init__(
-        self,
-        key: str,
-        url: str,
-        *,
-        patience_s: float = PATIENCE_S,
-        transport: httpx.BaseTransport | None = None,
-        ssl_context: SSLContext | None = None,
-        on_wait: Callable[[Wait], object] | None = None,
-        retried: AbstractSet[int] = RETRIED,
-    ) -> None:
-        caller = Caller(
-            key,
-            url,
-            patience_s=patience_s,
-            transport=transport,
-            ssl_context=ssl_context,
-            on_wait=on_wait,
-            retried=retried,
-        )
-        self._caller = caller
-        self.sandbox = key.strip().startswith("pts_dev_")
-        self.batches = Batches(caller)
-        self.transactions = Transactions(caller)
-        self.reversals = Reversals(caller)
-        self.requests = Requests(caller)
+    _KEY = "POINTS_KEY"
+
+    def _make(self, key: str, caller: Caller) -> None:
+        self.sandbox = key.startswith("pts_dev_")
+        self.batches = nouns.Batches(caller)
+        self.transactions = nouns.Transactions(caller)
+        self.reversals = nouns.Reversals(caller)
+        self.requests = nouns.Requests(caller)
         self.events = Events(caller)
-        self.webhooks = Webhooks(caller)
-        self.rehearsing = Rehearsing(caller)
-
-    @classmethod
-    def from_env(cls, **options: Any) -> "Points":
-        """Return the client of the key in `POINTS_KEY` and the URL in `POINTS_URL`; `options` as above.
-
-        Raises:
-            ValueError: one of them is not set or not valid.
-        """
-        return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
-
-    def organization(self) -> Organization:
-        """Return the key's organization, with its balance and what is scheduled in the key's mode, and the limits."""
-        return self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
+        self.webhooks = nouns.Webhooks(caller)
+        self.rehearsing = nouns.Rehearsing(caller)
 
     def statement(self, *, from_: date | str, to: date | str) -> Statement:
         """Return what moved the balance of the key's mode, one row for each day in UTC, both ends included.
@@ -116,111 +51,8 @@ class Points(Connected):
         Raises:
             Invalid: there are more than 366 days, `to` is after today, or `from_` after `to`.
         """
-        asked = query(**{"from": from_, "to": to})
-        call = Call(method="GET", path="/v1/statement", query=asked)
-        return self._caller.call(call, partial(read_statement, asked))
-
-    def reset_sandbox(self) -> Organization:
-        """Put the balance of the sandbox back to its start value, and its clock to ours; return the organization.
-
-        Raises:
-            Refused: the key is not a development key (403).
-        """
-        return self._caller.call(Call(method="POST", path="/v1/sandbox/reset"), partial(as_, Organization))
-
-    def verify(
-        self,
-        *,
-        recipients: Sequence[str] | None = None,
-        items: Iterable[AnyItem] | None = None,
-        amount: int | None = None,
-        label: str | None = None,
-        atomic: bool = False,
-        expect: Mapping[str, int] | None = None,
-        metadata: Mapping[str, str] | None = None,
-    ) -> Verified:
-        """Tell whether a send would pay everybody. It writes nothing and reserves nothing."""
-        body = send_body(
-            recipients=recipients,
-            items=items,
-            amount=amount,
-            label=label,
-            atomic=atomic,
-            expect=expect,
-            metadata=metadata,
-        )
-        call = Call(method="POST", path="/v1/points/verify", body=body)
-        return self._caller.call(call, partial(read_verdict, Verified))
-
-    def sent_before(
-        self,
-        *,
-        recipients: Sequence[str] | None = None,
-        items: Iterable[AnyItem] | None = None,
-        amount: int | None = None,
-        label: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> SentBefore:
-        """Tell how many of the recipients were lately sent the same amount, or the same label. It writes nothing.
-
-        Args:
-            idempotency_key: the one that the send will have. A batch that has it already does not count, because the
-                send would be answered with that batch.
-        """
-        body = send_body(recipients=recipients, items=items, amount=amount, label=label, atomic=False)
-        call = Call(method="POST", path="/v1/points/sent-before", body=body, key=idempotency_key)
-        return self._caller.call(call, partial(as_, SentBefore))
-
-    def send(
-        self,
-        *,
-        recipients: Sequence[str] | None = None,
-        items: Iterable[AnyItem] | None = None,
-        amount: int | None = None,
-        label: str | None = None,
-        atomic: bool = False,
-        idempotency_key: str | None = None,
-        expect: Mapping[str, int] | None = None,
-        metadata: Mapping[str, str] | None = None,
-        send_at: datetime | str | None = None,
-        hold_days: int | None = None,
-        wait_s: float = WAIT_S,
-    ) -> Sent:
-        """Issue points: one transaction for each recipient, in order, exactly once.
-
-        Args:
-            recipients: 1 to 10,000 addresses, which each get `amount` points; or
-            items: recipients with their own amounts, labels or references.
-            idempotency_key: 1 to 255 visible ASCII characters that name this send. If you store the key first, you can
-                repeat the send after a crash of your program. Without one, a new key is made for the tries of this
-                call; `Sent` and `NoAnswer` contain it.
-            expect: control totals, `{"recipients": …, "amount": …}`. If they differ, the call raises `Invalid`, and
-                nobody is paid.
-            send_at: when to issue it, with a zone; then `Sent.status` is `scheduled`.
-            wait_s: seconds to wait until it is issued, over all tries. After that, an accepted send is returned with
-                the `status` `queued`: it will be issued once, and `batches.wait` waits for it. 0: do not wait.
-
-        A recipient whom the balance does not pay has `debited` false; `Sent` is returned all the same.
-
-        Raises:
-            ValueError: something cannot be sent at all; nothing was.
-            NoAnswer: it is unknown whether it was accepted. Send the same again with `NoAnswer.key`.
-            NotAccepted: a `NoAnswer`, and it was surely not accepted.
-            Invalid: the send has faults, or the key was used with another body.
-            Refused: the organization may not issue, or the batch of this key was cancelled.
-        """
-        body = send_body(
-            recipients=recipients,
-            items=items,
-            amount=amount,
-            label=label,
-            atomic=atomic,
-            expect=expect,
-            metadata=metadata,
-            send_at=send_at,
-            hold_days=hold_days,
-        )
-        return posted(self._caller, of_send(body, key_of(idempotency_key), wait_s))
+        days = query(**{"from": from_, "to": to})
+        return self._caller.answer(Statement, Call(method="GET", path="/v1/statement", query=days), days)
 
     def send_all(
         self,
@@ -266,39 +98,24 @@ class Points(Connected):
         parts = Run(run, amount=amount, size=part_size, allow_repeats=allow_repeats)
         return send_all(self._caller, items, parts, more=more, in_flight=in_flight, wait_s=wait_s)
 
-    def verify_reverse(
-        self,
-        *,
-        batch: int | None = None,
-        transactions: Iterable[int] | None = None,
-        reason: str,
-        amount: int | None = None,
-        atomic: bool = False,
-    ) -> Recoverable:
-        """Tell what `reverse` would take back. It writes nothing."""
-        body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        call = Call(method="POST", path="/v1/points/reverse/verify", body=body)
-        return self._caller.call(call, partial(read_verdict, Recoverable))
 
-    def reverse(
-        self,
-        *,
-        batch: int | None = None,
-        transactions: Iterable[int] | None = None,
-        reason: str,
-        amount: int | None = None,
-        atomic: bool = False,
-        idempotency_key: str | None = None,
-        wait_s: float = WAIT_S,
-    ) -> Reversed:
-        """Take points back from a batch, or from 1 to 10,000 transactions: `amount` of each, or all that is left.
+class PlatformPoints(Connected, nouns.Actions):
+    """A Points Issuing Service, called by the platform that runs it.
 
-        `idempotency_key` and `wait_s` are as in `send`.
+    Args:
+        key: `pts_platform_…`.
+        url: where the service is, such as `https://points.example.com`.
+        patience_s, transport, ssl_context, on_wait, retried: as of `Points`.
 
-        Raises:
-            NoAnswer: it is unknown whether it was accepted. Make the same call again with `NoAnswer.key`.
-            Invalid: the call has faults, or the key was used with another body.
-            Refused: the organization is disabled, there is no such batch, or it is only scheduled: cancel it.
-        """
-        body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        return posted(self._caller, of_reverse(body, key_of(idempotency_key), wait_s))
+    Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
+
+    Raises:
+        ValueError: the key, the URL, or what the environment says of proxies and certificates is not valid.
+    """
+
+    _KEY = "POINTS_PLATFORM_KEY"
+
+    def _make(self, key: str, caller: Caller) -> None:
+        self.users = nouns.Users(caller)
+        self.organizations = nouns.Organizations(caller)
+        self.events = Events(caller, "/v1/platform/events", rare="user.erased")

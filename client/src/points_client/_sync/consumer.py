@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from points_client._sync.client import Points
 from points_client.errors import Invalid, PointsError
-from points_client.event_results import Event, EventPage, is_asked_for
+from points_client.event import Event, EventPage, is_asked_for
 
 T = TypeVar("T")
 
@@ -47,13 +47,13 @@ class Consumer(Generic[T]):
             NoAnswer: the service was out of reach for longer than `patience_s`: run it again.
             Invalid: the stored sequence is older than what the service keeps.
         """
-        for page in self._points.events.pages(after=self._after(), types=self._types, follow=True):
+        for page in self._points.events.pages(after=self._stored() or None, types=self._types, follow=True):
             self._take_page(page)
 
     def catch_up(self) -> int:
         """Handle all events until now, and return how many there were."""
         handled = 0
-        for page in self._points.events.pages(after=self._after(), types=self._types):
+        for page in self._points.events.pages(after=self._stored() or None, types=self._types):
             handled += self._take_page(page)
         return handled
 
@@ -110,10 +110,6 @@ class Consumer(Generic[T]):
         seen = (event.organization.get("id"), event.sandbox)
         if seen != (self._organization_id, self._points.sandbox):
             raise Invalid(f"The event {event.id} is of another organization or mode than the key: it is not handled.")
-
-    def _after(self) -> int | None:
-        """Return the stored sequence; None, the oldest event that is kept, if there is none yet."""
-        return self._stored() or None
 
     def _stored(self) -> int:
         with self._transaction() as transaction:

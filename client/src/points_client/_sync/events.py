@@ -8,8 +8,8 @@ from time import sleep
 from points_client._sync.calling import Caller
 from points_client.attempts import Clock
 from points_client.errors import NoAnswer
-from points_client.event_results import Event, EventPage, read_page
-from points_client.requests import Call, query, types_of
+from points_client.event import Event, EventPage, read_page
+from points_client.requests import Call, listed, query
 
 _WAIT_S = 25  # The longest time that the service holds a call.
 
@@ -102,6 +102,6 @@ class Events:
     def _page(
         self, after: int | None, types: Sequence[str] | None, limit: int, wait_s: int, clock: Clock | None
     ) -> EventPage:
-        asked = query(after=after, types=types_of(types), limit=limit, wait=wait_s or None)
+        asked = query(after=after, types=listed("types", types), limit=limit, wait=wait_s or None)
         call = Call(method="GET", path=self._where, query=asked)
         return self._caller.call(call, partial(read_page, after or 0), clock)

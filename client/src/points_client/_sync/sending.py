@@ -1,17 +1,59 @@
-"""Sending a run of any length."""
+"""Sending, of one part or of a run of any length, and waiting until what a call has made is done."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from time import sleep
+from typing import Any, TypeVar
 
 from points_client._sync.calling import Caller
 from points_client._sync.in_order import each, in_order
-from points_client._sync.waiting import posted
-from points_client.errors import NoAnswer
-from points_client.outcomes import of_send
+from points_client.attempts import Clock, Wait
+from points_client.errors import NoAnswer, PointsError
+from points_client.outcomes import Outcome, Q, of_send
 from points_client.parts import Part, Run
-from points_client.requests import AnyItem
-from points_client.results import Sent, Transaction
+from points_client.requests import AnyItem, body
+from points_client.results import Batch, Reversal, Sent, Transaction
+
+F = TypeVar("F", Batch, Reversal)
+_LOOK_EVERY_S = 1.0
+
+
+def until_final(look: Callable[[Clock | None], F], *, wait_s: float) -> F:
+    """Look about once a second until it is final or the time is over; return what was seen last."""
+    clock = Clock(wait_s)
+    seen = look(clock if wait_s else None)
+    while not seen.final and clock.has_time_for(_LOOK_EVERY_S):
+        sleep(_LOOK_EVERY_S)
+        try:
+            seen = look(clock)
+        except NoAnswer:  # The time is over.
+            return seen
+    return seen
+
+
+def posted(caller: Caller, outcome: Outcome[Q]) -> Q:
+    """Make a call with a key. If what it makes is queued (202), look at that until it is done or the time is over.
+
+    Raises:
+        NoAnswer: it is unknown whether it was accepted.
+        PointsError: the call is refused.
+    """
+    call = outcome.call
+    clock = caller.clock(call.wait_s)
+    done = caller.tried(call, outcome.read, clock)
+    while call.wait_s and done.value.status == "queued":
+        seconds = _LOOK_EVERY_S if done.retry_after_s is None else max(0.1, done.retry_after_s)
+        if not clock.has_time_for(seconds):
+            break
+        caller.waited(Wait(seconds=seconds, status=202), call)
+        try:
+            done = caller.tried(outcome.look(done.value), outcome.seen, clock)
+        except NoAnswer:  # The time is over: it is accepted all the same.
+            break
+        except PointsError:
+            # It was refused, cancelled or lost, or this key may not read: the service says which, by the key.
+            done = caller.tried(call, outcome.read, clock, may_be_accepted=True)
+    return done.value
 
 
 def send_all(
@@ -30,8 +72,7 @@ def send_all(
     """
     if in_flight < 1:
         raise ValueError("in_flight must be 1 or more.")
-    shared = {name: value for name, value in more.items() if value is not None}
-    return _transactions(_calls(caller, items, run, shared, wait_s), in_flight)
+    return _transactions(_calls(caller, items, run, body(**more), wait_s), in_flight)
 
 
 def _transactions(calls: Iterator[Any], in_flight: int) -> Iterator[Transaction]:
@@ -56,8 +97,8 @@ def _calls(
 
 
 def _send_part(caller: Caller, part: Part, shared: Mapping[str, Any], wait_s: float) -> Sent:
-    body = {**shared, "items": part.items, "expect": part.expect}
-    sent = posted(caller, of_send(body, part.key, wait_s))
+    content = {**shared, "items": part.items, "expect": part.expect}
+    sent = posted(caller, of_send(content, part.key, wait_s))
     if sent.status != "issued":
         message = f"Batch {sent.batch_id} is accepted, and is {sent.status}, not issued in time."
         raise NoAnswer(message, key=part.key, status=202)

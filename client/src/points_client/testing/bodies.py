@@ -4,36 +4,36 @@ the sentences may be others than the service's.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
+from points_client.results import Item
+
 RECIPIENTS_MAX, AMOUNT_MAX = 10_000, 1_000_000_000
 _SEND = ("recipient", "recipients", "items", "amount", "atomic", "label", "expect", "metadata")
-_ITEM = ("email", "amount", "label", "reference")
 _ATOM, _LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"(?!xn--|..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{3,254}}\Z)(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
-_TEXT, _VISIBLE, _FLAG = re.compile(r"[^\0]{1,255}"), re.compile(r"[!-~]{1,128}"), re.compile("true|false")
-_NUMBER = re.compile("[1-9][0-9]{0,17}")
-# The filters of each list, with the values that are known.
-_FILTERS: dict[str, dict[str, re.Pattern[str]]] = {
-    "batches": {
-        "idempotency_key": re.compile(r"[!-~]{1,255}"),
-        "label": _TEXT,
-        "status": re.compile("awaiting_approval|scheduled|queued|issued|refused|cancelled|rejected"),
-    },
-    "transactions": {
-        "batch": _NUMBER,
-        "email": _EMAIL,
-        "reference": _VISIBLE,
-        "state": re.compile("credited|held|unpaid|reversed|returned"),
-        **dict.fromkeys(("debited", "credited", "allocated"), _FLAG),
-    },
-    "users": {"email": _EMAIL, "external_id": _VISIBLE},
+_TEXT, _VISIBLE = r"[^\0]{1,255}", r"[!-~]{1,128}"
+# The texts that are known of each field and filter.
+_PATTERNS = {
+    **dict.fromkeys(("label", "first_name", "last_name"), _TEXT),
+    **dict.fromkeys(("reference", "external_id"), _VISIBLE),
+    **dict.fromkeys(("debited", "credited", "allocated"), "true|false"),
+    "idempotency_key": r"[!-~]{1,255}",
+    "status": "awaiting_approval|scheduled|queued|issued|refused|cancelled|rejected",
+    "state": "credited|held|unpaid|reversed|returned",
+    "batch": "[1-9][0-9]{0,17}",
+    "limit": "[1-9][0-9]{0,2}|1000",
+    "cursor": "fake-[0-9]{1,9}",
 }
-_OF_ALL = {"limit": re.compile("[1-9][0-9]{0,2}|1000"), "cursor": re.compile("fake-[0-9]{1,9}")}
+_FILTERS = {
+    "batches": {"idempotency_key", "label", "status"},
+    "transactions": {"batch", "email", "reference", "state", "debited", "credited", "allocated"},
+    "users": {"email", "external_id"},
+}
 
 
 class NotInFake(NotImplementedError, AttributeError):
@@ -85,7 +85,7 @@ def key_of(email: str) -> str:
     return email.strip().lower()
 
 
-def body_of(request: httpx.Request, known: Sequence[str]) -> dict[str, Any]:
+def body_of(request: httpx.Request, known: Collection[str]) -> dict[str, Any]:
     """Return a body with these fields, without those that say nothing."""
     try:
         body = json.loads(request.content)
@@ -107,9 +107,8 @@ def order_of(request: httpx.Request) -> Order:
     if len(given) > 1:
         raise NotInFake("a body with several lists of recipients")
     amount, label, atomic, metadata = (body.get(name) for name in ("amount", "label", "atomic", "metadata"))
-    _take("a label that is not 1 to 255 characters", label, _is_text)
-    _take("an atomic that is not true or false", atomic, lambda value: isinstance(value, bool))
-    _take("such metadata", metadata, _is_metadata)
+    if not isinstance(atomic, bool | None) or not _is_metadata(metadata):
+        raise NotInFake("such an atomic or metadata")
     if not given:
         for name in ("recipient", "recipients"):
             faults.add(name, "field is required.")
@@ -137,9 +136,7 @@ def _items(name: str, body: Mapping[str, Any], faults: Faults) -> list[dict[str,
         item = {"email": one} if name != "items" else one
         if not isinstance(item, dict):
             raise NotInFake("an item that is no object")
-        own = {**dict.fromkeys(_ITEM), **_given(item, _ITEM)}
-        _take("a label that is not 1 to 255 characters", own["label"], _is_text)
-        _take("a reference that is not 1 to 128 visible characters", own["reference"], _is_visible)
+        own = {**dict.fromkeys(Item.__dataclass_fields__), **_given(item, Item.__dataclass_fields__)}
         of_email = f"{where}.email" if name == "items" else where
         faults.add(of_email, _email_fault(own["email"]))
         if name == "items":
@@ -151,11 +148,11 @@ def _items(name: str, body: Mapping[str, Any], faults: Faults) -> list[dict[str,
             faults.add(of_email, f"is the same address as that of {name}.{address[0]}.")
         if has_reference and firsts.setdefault(("reference", own["reference"]), (place, True))[0] != place:
             faults.add(f"{where}.reference", "is that of an item before.")
-        items.append({name: body.get(name) if own[name] is None else own[name] for name in _ITEM})
+        items.append({name: body.get(name) if own[name] is None else own[name] for name in Item.__dataclass_fields__})
     return items
 
 
-def person_of(request: httpx.Request, known: Sequence[str]) -> dict[str, Any]:
+def person_of(request: httpx.Request, known: Collection[str]) -> dict[str, Any]:
     """Return the person in the body of a call; `last_name` is never None.
 
     Raises:
@@ -165,9 +162,6 @@ def person_of(request: httpx.Request, known: Sequence[str]) -> dict[str, Any]:
     faults.add("email", _email_fault(body["email"]))
     if not str(body["first_name"] or "").strip():
         faults.add("first_name", "field is required.")
-    for name in ("first_name", "last_name"):
-        _take(f"a {name} that is not 1 to 255 characters", body[name], _is_text)
-    _take("an external_id that is not 1 to 128 visible characters", body.get("external_id"), _is_visible)
     faults.refuse()
     stripped = {name: None if value is None else value.strip() for name, value in body.items()}
     return stripped | {"last_name": stripped["last_name"] or ""}
@@ -176,9 +170,9 @@ def person_of(request: httpx.Request, known: Sequence[str]) -> dict[str, Any]:
 def page_of(name: str, query: httpx.QueryParams, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the page of a list that a query asks for. A cursor counts from the oldest row: there may be newer ones."""
     asked = dict(query)
-    known = _FILTERS[name] | _OF_ALL
     for field, value in query.multi_items():
-        if field not in known or not known[field].fullmatch(value) or len(query.get_list(field)) > 1:
+        is_known = field in _FILTERS[name] | {"limit", "cursor"} and _is_text_of(field, value)
+        if not is_known or len(query.get_list(field)) > 1:
             raise NotInFake(f"the filter {field}={value} of {name}")
     limit, cursor = int(asked.pop("limit", 100)), asked.pop("cursor", None)
     found = [row for row in rows if all(_is_like(row, field, value) for field, value in asked.items())]
@@ -195,36 +189,27 @@ def _is_like(row: Mapping[str, Any], field: str, value: str) -> bool:
     return bool(row[field] == {"true": True, "false": False}.get(value, value))
 
 
-def _given(body: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+def _given(body: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    given = {name: value for name, value in body.items() if value is not None and value not in ("", [])}
     for name in body:
-        if name not in known:
-            raise NotInFake(f"the field {name}")
-    return {name: value for name, value in body.items() if value is not None and value not in ("", [])}
+        if name not in known or not (name == "email" or name not in given or _is_text_of(name, given[name])):
+            raise NotInFake(f"the field {name}, or what it holds")
+    return given
 
 
-def _take(what: str, value: object, is_known: Callable[[Any], bool]) -> None:
-    if value is not None and not is_known(value):
-        raise NotInFake(what)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(_TEXT.fullmatch(value))
-
-
-def _is_visible(value: object) -> bool:
-    return isinstance(value, str) and bool(_VISIBLE.fullmatch(value))
+def _is_text_of(name: str, value: object) -> bool:
+    if name == "email":
+        return isinstance(value, str) and bool(_EMAIL.fullmatch(value))
+    return name not in _PATTERNS or (isinstance(value, str) and bool(re.fullmatch(_PATTERNS[name], value)))
 
 
 def _is_metadata(value: object) -> bool:
-    return (
+    return value is None or (
         isinstance(value, dict)
         and 1 <= len(value) <= 20
-        and all(re.fullmatch(r"[^\0]{1,40}", key) and _is_value(one) for key, one in value.items())
+        and all(re.fullmatch(r"[^\0]{1,40}", key) for key in value)
+        and all(isinstance(text, str) and re.fullmatch(r"[^\0]{0,500}", text) for text in value.values())
     )
-
-
-def _is_value(value: object) -> bool:
-    return isinstance(value, str) and bool(re.fullmatch(r"[^\0]{0,500}", value))
 
 
 def _email_fault(value: object) -> str | None:

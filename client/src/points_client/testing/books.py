@@ -5,6 +5,7 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
 
+from points_client.results import Batch, Transaction, User
 from points_client.testing.bodies import Order, Refusal, key_of
 
 # The reserved recipients are at this domain, as in the sandbox.
@@ -92,10 +93,9 @@ class Books:
         if (code := self._refusal_of(order)) is not None:
             raise Refusal(403, code, {"organization": [_MAY_NOT_ISSUE[code]]})
         batch_id = len(self.batches) + 1
-        batch = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None, "created_at": _now()}
+        batch = dict.fromkeys(Batch.__dataclass_fields__)
+        batch |= {"batch_id": batch_id, "status": "queued", "final": False, "created_at": _now()}
         batch |= {"idempotency_key": key, "label": order.label, "metadata": order.metadata, "api_key_id": 1}
-        batch |= dict.fromkeys(("sender", "approval", "counts", "send_at", "issued_at"))
-        batch |= dict.fromkeys(("transactions", "amount", "current_balance"))
         self.batches[batch_id], self._orders[batch_id] = batch, order
         return batch, False
 
@@ -125,6 +125,7 @@ class Books:
         user = self.users.get(key_of(item["email"]))
         credited = debited and user is not None
         return {
+            **dict.fromkeys(Transaction.__dataclass_fields__),
             "id": number,
             "organization": self.organization(),
             "recipient": None if user is None else _shown(user),
@@ -133,9 +134,7 @@ class Books:
             "debited": debited,
             "credited": credited,
             "allocated": credited,
-            "sender": None,
             "reversed": 0,
-            "held_until": None,
             "state": "credited" if credited else "held" if debited else "unpaid",
             "sandbox": not self.live,
             "created_at": now,
@@ -206,7 +205,7 @@ def _refuse_other(known: Mapping[str, Any], person: Mapping[str, Any]) -> None:
 
 
 def _shown(user: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: user[name] for name in ("id", "first_name", "last_name")}
+    return {name: user[name] for name in User.__dataclass_fields__}
 
 
 def _without(row: Mapping[str, Any], field: str) -> dict[str, Any]:
