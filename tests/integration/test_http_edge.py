@@ -81,10 +81,10 @@ def test_nobody_is_answered_with_another_batch_that_has_the_id_of_a_lost_one(
 def test_accepted_is_202_though_postgresql_has_gone_since(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """503 means that it may be sent again: without an idempotency key everybody would be paid twice."""
     with monkeypatch.context() as patch:
-        patch.setattr("app.batches.read.find_accepted", _broken(_away()))
+        patch.setattr("app.api.views.send.find_accepted", _broken(_away()))
         assert data_of(_send(client, Idempotency_Key="k"), 202) == {"batch_id": 1, "status": "queued"}
     books.drain_all(1)
-    monkeypatch.setattr("app.batches.read.find_accepted", _broken(_away()))
+    monkeypatch.setattr("app.api.views.send.find_accepted", _broken(_away()))
     assert errors_of(_send(client, Idempotency_Key="k"), 503)  # A replay is not known to be anything yet.
 
 
