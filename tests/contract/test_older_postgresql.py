@@ -15,7 +15,6 @@ _FILES = [str(_FOLDER / f"test_{name}.py") for name in ("verify", "send", "books
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 @pytest.mark.skipif("TEST_POSTGRESQL" in os.environ, reason="this whole run is on another PostgreSQL already")
 @pytest.mark.parametrize("version", [15, 16, 17])
 def test_verify_send_and_the_books_keep_their_promises_on_postgresql(version: int) -> None:

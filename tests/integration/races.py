@@ -12,11 +12,10 @@ from sqlalchemy import Connection, event, text
 from app.postgres import locks
 from app.postgres.connections import engine
 from app.postgres.database import transaction
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.integration import books
 
-# Far above what anything here takes, far below the time limit of a test.
-PATIENCE_S = 30.0
+PATIENCE_S = TIMEOUT_S
 
 _T = TypeVar("_T")
 

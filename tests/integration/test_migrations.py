@@ -152,6 +152,7 @@ def _asking(scratch: Engine) -> int:
 
 def test_of_two_upgrades_at_once_one_waits_and_both_succeed(server_url: str, scratch: Engine) -> None:
     with scratch.connect() as connection:
+        connection.exec_driver_sql("SET idle_in_transaction_session_timeout = 0")
         # A table of the same name, not committed yet, holds up whichever upgrade comes to make its own.
         connection.exec_driver_sql("CREATE TABLE alembic_version ()")
         upgrades = [_upgrade_in_a_process(server_url) for _ in range(2)]

@@ -89,13 +89,25 @@ def test_the_calls_of_a_key_are_counted_together_on_every_path_in_every_process_
     assert hash_key(key).hex() not in caplog.text
 
 
-@pytest.mark.parametrize("limit", ["1/second", "100/minute", "5 per hour", "7/day", "1 / second"])
+@pytest.mark.usefixtures("redis")
+@pytest.mark.parametrize(
+    ("limit", "policy"),
+    [
+        ("1/second", "q=1;w=1"),
+        ("100/minute", "q=100;w=60"),
+        ("5 per hour", "q=5;w=3600"),
+        ("7/day", "q=7;w=86400"),
+        ("1 / second", "q=1;w=1"),
+    ],
+)
 def test_every_spelling_that_the_settings_admit_is_one_the_limit_understands(
-    key: str, limit: str, redis: FakeServer, monkeypatch: pytest.MonkeyPatch
+    key: str, limit: str, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POINTS_RATE_LIMIT", limit)
-    data_of(process(key).get(_PATH), 200)
-    assert [name for name in FakeRedis(server=redis).keys() if b"points" in name]  # noqa: SIM118
+    answer = process(key).get(_PATH)
+    data_of(answer, 200)
+    assert answer.headers["RateLimit-Policy"] == f'"key";{policy}'
+    assert answer.headers["RateLimit"] == f'"key";r={int(policy[2:].partition(";")[0]) - 1}'
 
 
 def test_the_limit_is_open_while_redis_is_away_and_a_call_without_a_key_is_no_error_then(

@@ -10,7 +10,7 @@ from tests.service.inside import Service
 
 _HERE = Path(__file__).parent
 # About ten seconds on a machine of its own.
-_FINISHED_IN_S = 400
+_FINISHED_IN_S = 1_800
 
 
 @pytest.mark.long
