@@ -19,7 +19,7 @@ from app.exports.columns import BATCHES, CSV, JSONL, KINDS, REVERSALS, TRANSACTI
 from app.exports.export import Export, begin
 from app.exports.sources import NOUNS
 from app.local.datadir import DataDir
-from app.local.interrupts import end_gently
+from app.local.terminal import end_gently
 from app.pages.filters import Filters
 from app.pages.queries import parse_page_request
 from app.postgres.database import is_away, transaction

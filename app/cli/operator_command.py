@@ -3,11 +3,12 @@
 import functools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import click
 from psycopg.errors import InsufficientPrivilege, QueryCanceled
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 import migrations
@@ -15,11 +16,10 @@ from app.cli.answer import Answer, write_error
 from app.cli.options import data_dir_option, json_option
 from app.errors import PointsError, Refused
 from app.local import servers
-from app.local.datadir import DataDir
-from app.local.interrupts import end_gently
-from app.local.owner import user_name
+from app.local.datadir import DataDir, user_name
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
+from app.local.terminal import end_gently
 from app.pages.filters import Page
 from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import Query, parse_page_request
@@ -57,6 +57,27 @@ def operator_command(
             raise click.exceptions.Exit(answer.exit_status)
 
     return command
+
+
+def read_command(function: Callable[..., Answer]) -> Callable[..., None]:
+    """Make a function that takes a connection, to read, into an operator command."""
+    return operator_command(_connected(function, transaction))
+
+
+def change_command(function: Callable[..., Answer], **options: bool) -> Callable[..., None]:
+    """Make a function that takes a connection into an operator command, whose giver is the author of the change."""
+    return operator_command(_connected(function, lambda: transaction(by=by_operator())), **options)
+
+
+def _connected(
+    function: Callable[..., Answer], within: Callable[[], AbstractContextManager[Connection]]
+) -> Callable[..., Answer]:
+    @functools.wraps(function)
+    def connected(*arguments: Any, **named: Any) -> Answer:
+        with within() as connection:
+            return function(connection, *arguments, **named)
+
+    return connected
 
 
 def by_operator() -> Author:

@@ -1,6 +1,7 @@
-"""`points status`: what runs and where. It starts nothing."""
+"""`points status`: what runs and where, what is wrong with it, and where to read on. It starts nothing."""
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from importlib.metadata import version
@@ -13,9 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import organizations
 from app.batches.queue import count_queued
-from app.cli.answer import Answer, Columns
+from app.cli.answer import Answer, columns
 from app.cli.options import data_dir_option, json_option
-from app.cli.status_in_words import Found, described, down, warnings
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -25,33 +25,28 @@ from app.messaging.process_redis import redis_client
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
-from app.postgres.snapshots import oldest_snapshot
+from app.postgres.snapshots import Snapshot, oldest_snapshot
 from app.postgres.standby import state_of_standby
 from app.postgres.timed_connection import missing, why_read_only
-from app.settings import settings
+from app.settings import settings, without_password
 from app.statement.read import statement_of, today_of
+from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
+
+# All that is found out, by the names of `--json`.
+Found = Mapping[str, Any]
 
 _TIMEOUT_S = 1.0
 _OF_TABLES = (
-    "queued_batches",
-    "queued_reversals",
-    "oldest_queued_s",
-    "oldest_snapshot",
-    "partitions_ahead",
-    "webhooks",
+    *("queued_batches", "queued_reversals", "oldest_queued_s"),
+    *("oldest_snapshot", "partitions_ahead", "webhooks"),
 )
 # Each organization takes some look-ups a day.
 _ORGANIZATIONS_MAX, _DAYS = 100, 7
-_COLUMNS: Columns = {
-    "ID": "id",
-    "Name": "name",
-    "Balance": "balance",
-    "Low below": "low_balance",
-    "Low": "is_low",
-    "Issued today": "issued_today",
-    f"Last {_DAYS} days": "issued_lately",
-}
+_COLUMNS = columns(
+    *("id", "name", "balance", ("Low below", "low_balance"), "is_low", "issued_today"),
+    (f"Last {_DAYS} days", "issued_lately"),
+)
 
 
 @click.command()
@@ -151,18 +146,12 @@ def _organizations(connection: Connection) -> Found:
         today = today_of(connection, row.id, sandbox=False)
         first = today - timedelta(days=_DAYS - 1)
         days = statement_of(connection, row.id, sandbox=False, first=first, last=today).days
-        documents.append(
-            {
-                "id": row.id,
-                "name": row.name,
-                "balance": row.balance,
-                "low_balance": row.low_balance,
-                "is_low": row.low_balance is not None and row.balance < row.low_balance,
-                "issued_today": days[today].debited,
-                "issued_lately": sum(day.debited for day in days.values()),
-                "issued_by_day": {str(day): line.debited for day, line in reversed(days.items())},
-            }
-        )
+        document = {name: getattr(row, name) for name in ("id", "name", "balance", "low_balance")}
+        document["is_low"] = row.low_balance is not None and row.balance < row.low_balance
+        document["issued_today"] = days[today].debited
+        document["issued_lately"] = sum(day.debited for day in days.values())
+        document["issued_by_day"] = {str(day): line.debited for day, line in reversed(days.items())}
+        documents.append(document)
     return {"organizations": documents, "has_more_organizations": len(rows) > _ORGANIZATIONS_MAX}
 
 
@@ -199,3 +188,130 @@ def look_at_redis() -> dict[str, Any]:
             }
     except RedisError as error:
         return found | {"redis_error": process_redis.in_words(error)}
+
+
+_READ_ON = "Read on in docs/operating.md at"
+_NO_ANSWER = "Web, beat or Flower does not answer"
+_ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
+
+
+def down(found: Found) -> list[str]:
+    """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
+    database, ahead, at_least = found["database_error"], found["partitions_ahead"], partitions.AHEAD_MIN
+    if database is None and found["queued_batches"] is None:  # It answers, but could not be asked for the queue.
+        database = "it has no tables yet"
+    standby = found.get("standby", {}).get("fault")
+    is_low = ahead is not None and ahead < at_least
+    faults = [
+        (database, f"PostgreSQL: {database}", "503"),
+        (standby, f"The standby: {standby}. Reads ask the primary", "A standby for the long reads"),
+        (is_low, f"Of {at_least} partitions ahead there are {ahead}", "Few partitions"),
+        *faults_with_redis(found),
+        *((found[page] is False, f"{page.capitalize()} does not answer", _NO_ANSWER) for page in ("web", "flower")),
+    ]
+    return [f"{sentence}. {_READ_ON} “{heading}”." for is_wrong, sentence, heading in faults if is_wrong]
+
+
+def faults_with_redis(found: Found) -> Sequence[tuple[bool, str, str]]:
+    """Return the fault of Redis, or those of each part that answers through it: whether it is there, in words."""
+    if found["redis_error"] is not None:
+        return [(True, f"Redis {found['redis_error']}", "503")]
+    unswept = f"Workers answer, and no sweep has run for {found['swept_s_ago'] or 0:.0f} s"
+    return [
+        (not found["deliveries"], "No worker delivers to webhooks", "A webhook is behind"),
+        (not found["workers"], "No worker answers", "Sends answer 202"),
+        (not found["is_swept"], unswept, "Sends answer 202"),
+        (found["beat"] is False, "Beat does not answer: no audit runs by itself", _NO_ANSWER),
+    ]
+
+
+def warnings(found: Found) -> list[str]:
+    """Return a sentence of a snapshot that is too old: nothing is down, and sends become slower."""
+    document = found["oldest_snapshot"]
+    if document is None:
+        return []
+    oldest = Snapshot(**{name: document[name] for name in Snapshot._fields})
+    if not oldest.is_too_old:
+        return []
+    since = f"For {oldest.seconds / 60:.0f} minutes {oldest.who()} has kept vacuum from removing dead rows"
+    return [f"{since}, and sends become slower: {oldest.remedy()}. {_READ_ON} “A snapshot is held open”."]
+
+
+def described(found: Found) -> str:
+    wrong = [*found["down"], *found["warnings"]]
+    lines = {"Status": " ".join(["not well." if wrong else "all is well.", *wrong])}
+    lines |= {name: words for name, word in _LINES.items() if (words := word(found)) is not None}
+    return "\n".join(f"{name + ':':<16}{words}".rstrip() for name, words in lines.items())
+
+
+def _page(found: Found, part: str) -> str:
+    return f"{_ANSWERS[found[part]]}  {found[f'{part}_url'] or ''}"
+
+
+def _at(words: str, url: str) -> str:
+    return f"{words}  {without_password(url)}"
+
+
+def _settings(found: Found) -> str | None:
+    """Word the settings that sessions behind a pooler lack; None if they lack none."""
+    lacks = [f"{lack['name']} is {lack['value']} ({lack['mend']})" for lack in found["settings_missing"] or ()]
+    return f"{'; '.join(lacks)}. {_READ_ON} “PgBouncer”." if lacks else None
+
+
+def _standby_in_words(found: Found) -> str | None:
+    state = found.get("standby")
+    if state is None:
+        return None
+    behind = state["fault"] or (
+        f"PostgreSQL {state['release']}, {state['lag_s']:.0f} s and {points(state['lag_bytes'])} bytes behind"
+    )
+    return _at(behind, found["database_read_url"])
+
+
+def _workers(found: Found) -> str:
+    swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
+    return f"{', '.join(found['workers']) or 'none answers'} ({swept})"
+
+
+def _deliveries(found: Found) -> str:
+    return f"{', '.join(found['deliveries']) or 'none answers'} ({_webhooks(found['webhooks'])})"
+
+
+def _webhooks(by_status: Found | None) -> str:
+    """Word how many webhooks there are, and the largest lag of those that are not disabled."""
+    if by_status is None:
+        return "unknown"
+    sent_to = [by_status["enabled"], by_status["failing"]]
+    behind_s, behind = max(lag["seconds"] for lag in sent_to), max(lag["events"] for lag in sent_to)
+    counts = ", ".join(f"{lag['webhooks']} {name}" for name, lag in by_status.items() if lag["webhooks"])
+    return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
+
+
+def _number(key: str, words: str = "{}") -> Callable[[Found], str]:
+    return lambda found: "unknown" if found[key] is None else words.format(points(found[key]))
+
+
+def _oldest(key: str, words: Callable[[Any], str]) -> Callable[[Found], str]:
+    """Word an age if there is something that has one."""
+    nothing = ("–", "unknown")
+    return lambda found: nothing[found["queued_batches"] is None] if found[key] is None else words(found[key])
+
+
+_LINES: Mapping[str, Callable[[Found], str | None]] = {
+    "Version": lambda found: str(found["version"]),
+    "Database": lambda found: _at(found["database"] or found["database_error"], found["database_url"]),
+    "Settings": _settings,
+    "Standby": _standby_in_words,
+    "Redis": lambda found: _at(found["redis_error"] or found["redis"], found["redis_url"]),
+    "Web": lambda found: _page(found, "web"),
+    "Workers": _workers,
+    "Deliveries": _deliveries,
+    "Beat": lambda found: _ANSWERS[found["beat"]],
+    "Flower": lambda found: _page(found, "flower"),
+    "Messages": _number("queued_messages"),
+    "Queued batches": _number("queued_batches"),
+    "Reversals": _number("queued_reversals", "{} queued"),
+    "Oldest queued": _oldest("oldest_queued_s", "{:.1f} s".format),
+    "Snapshot": _oldest("oldest_snapshot", "{0[seconds]:.0f} s".format),
+    "Partitions": _number("partitions_ahead", "{} ahead"),
+}

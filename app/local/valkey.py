@@ -8,8 +8,7 @@ from pathlib import Path
 
 from app.errors import Refused
 from app.local import ports
-from app.local.datadir import DataDir
-from app.local.owner import give_to_owner_of, run_as_owner
+from app.local.datadir import DataDir, give_to_owner_of, run_as_owner
 
 
 class Valkey:
