@@ -5,7 +5,6 @@ import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import date
 
 import click
 from sqlalchemy.exc import DBAPIError
@@ -26,8 +25,7 @@ from app.postgres.database import is_away, transaction
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.values.numbers import counted, points
 from app.values.texts import shown
-from app.values.timestamps import timestamp
-from app.values.zones import ZONE_OF_ALL, day_of
+from app.values.zones import ZONE_OF_ALL, whole_day
 
 _A_DAY_OR_TIME = "must be a day such as 2026-01-31, or a time in ISO 8601 with its zone"
 # The options that are filters of a list, by their parameters.
@@ -94,7 +92,9 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
     """Read the options by the rules of the lists; those with a fault are a UsageError."""
     with transaction() as connection:
         organizations.get(connection, organization_id, sandbox=sandbox)
-    query = {name: [_moment(name, value)] for name, value in given.items() if value is not None}
+    query = {name: [value] for name, value in given.items() if value is not None}
+    for name in query.keys() & _PERIOD:
+        query[name] = [whole_day(ZONE_OF_ALL, query[name][0], is_last=name == "created_to")]
     query["sandbox"] = [str(sandbox)]
     try:
         return parse_page_request(kind, query, None, organization_id=organization_id, also=("sandbox",)).filters
@@ -104,17 +104,6 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
         for name in faults.keys() & _PERIOD:  # The options take a day too.
             faults[name] = [f"{options[name]} {_A_DAY_OR_TIME}, but is {shown(query[name][0])}."]
         raise click.UsageError(in_words_of_options(faults, options)) from None
-
-
-def _moment(name: str, text: str) -> str:
-    """Return the moment of a day of `_PERIOD`; any other text as it is: the rules of the lists judge it."""
-    if name not in _PERIOD:
-        return text
-    try:
-        first, last = day_of(ZONE_OF_ALL, date.fromisoformat(text))
-    except (ValueError, OverflowError):
-        return text
-    return timestamp(first if name == "created_from" else last)
 
 
 class _Output:

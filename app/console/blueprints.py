@@ -14,8 +14,7 @@ from werkzeug.exceptions import Forbidden, HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
-from app.console import kept_forms
-from app.console.cookie import is_members_browser, require_secret
+from app.console.browser import is_members_browser, kept_form, require_secret, sign_in_page
 from app.console.forms import SignInForm
 from app.errors import PointsError
 from app.members import sessions
@@ -180,8 +179,7 @@ def _ask_to_sign_in() -> Page:
         except FormTooOld:
             pass
         else:
-            kept = kept_forms.of_request()
-            return kept_forms.sign_in_page(SignInForm(formdata=None), kept, page=page, over="form"), 403
+            return sign_in_page(SignInForm(formdata=None), kept_form(), page=page, over="form"), 403
     return redirect(url_for("console_door.sign_in", next=page, over="form"), 303)
 
 

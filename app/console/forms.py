@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from flask_wtf import FlaskForm
 from wtforms import (
     Field,
-    Form,
     PasswordField,
     RadioField,
     SelectChoice,
@@ -15,6 +14,7 @@ from wtforms import (
     StringField,
     ValidationError,
 )
+from wtforms.form import BaseForm
 from wtforms.validators import DataRequired, InputRequired, Length
 from wtforms.widgets import CheckboxInput, ListWidget
 
@@ -59,12 +59,12 @@ def say_beside(field: Field, sentence: str) -> None:
     field.errors = [*field.errors, sentence]
 
 
-def say_of_form(form: Form, sentence: str) -> None:
+def say_of_form(form: BaseForm, sentence: str) -> None:
     """Show a sentence that is about no single field of a form."""
     form.form_errors = [*form.form_errors, sentence]
 
 
-def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = None) -> None:
+def say_why(form: BaseForm, error: PointsError, names: Mapping[str, str] | None = None) -> None:
     """Show why a form was not taken: each fault beside its field.
 
     Args:
@@ -191,7 +191,7 @@ class FormFault(NamedTuple):
     target: str | None
 
 
-def faults_of(forms: Sequence[Form]) -> list[FormFault]:
+def faults_of(forms: Sequence[BaseForm]) -> list[FormFault]:
     """Return the faults of the forms of a page, in the order of their fields."""
     places = [place for form in forms for place in (form, *form)]
     return [FormFault(sentence, _target(place)) for place in places for sentence in _errors(place)]
@@ -207,14 +207,14 @@ def subject(label: str) -> str:
     return label.partition(",")[0]
 
 
-def _errors(place: Form | Field) -> Sequence[str]:
-    errors: Sequence[str] = place.form_errors if isinstance(place, Form) else place.errors
+def _errors(place: BaseForm | Field) -> Sequence[str]:
+    errors: Sequence[str] = place.form_errors if isinstance(place, BaseForm) else place.errors
     return errors
 
 
-def _target(field: Form | Field) -> str | None:
+def _target(field: BaseForm | Field) -> str | None:
     """Return the id of a field's control; of radio buttons or boxes to tick, that of the first; None for a form."""
-    if isinstance(field, Form):
+    if isinstance(field, BaseForm):
         return None
     first = next(iter(field), None) if isinstance(field, RadioField | SelectMultipleField) else None
     return str((first or field).id)

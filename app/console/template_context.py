@@ -35,7 +35,7 @@ NAVIGATION = (
         Entry(endpoint="console.lists", words="Lists"),
         Entry(endpoint="console.list_batches", words="Batches"),
         Entry(endpoint="console.list_transactions", words="Transactions"),
-        Entry(endpoint="console.held", words="Held"),
+        Entry(endpoint="console.list_held", words="Held"),
         Entry(endpoint="console.list_reversals", words="Reversals"),
         Entry(endpoint="console.statement", words="Statement"),
     ),

@@ -1,8 +1,8 @@
-"""*Batches*: the list, one with its transactions; and what is done before the issue: answer, cancel, move."""
+"""*Batches*: one with its transactions; and what is done before the issue: answer, cancel, move."""
 
 from functools import partial
 
-from flask import Response, redirect, render_template, request, url_for
+from flask import redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
 from app.actions import log as actions
@@ -16,16 +16,13 @@ from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, Ba
 from app.console.blueprints import Page, current_member, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
-from app.console.searching import BatchSearch, found_file, listed
 from app.console.send_forms import MomentForm
 from app.console.sending import late_sentence
 from app.errors import BatchConflict, InvalidRequest, LimitReached, MayNotIssue
-from app.members import members
 from app.members.members import APPROVER, SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.pages import batch_pages
 from app.postgres.database import transaction
 from app.reversals import read as reversals
 from app.uploads import listed as listed_uploads
@@ -34,21 +31,6 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 TRANSACTIONS_SHOWN = 100
 _REVERSALS_SHOWN = 50
 _RECIPIENTS_SHOWN = 10
-
-
-@pages.get("/batches")
-def list_batches() -> str:
-    with transaction() as connection:
-        who = calling_member(connection)
-        senders = members.find_all(connection, who.organization.id)
-    form, page_of = BatchSearch(request.args, senders), partial(batch_pages.page, is_far=True)
-    rows, names = listed("batches", who, form, page_of, batch_pages.totals)
-    return render_template("console/batches.html", batches=rows, **names)
-
-
-@pages.get("/batches.csv")
-def batches_file() -> Response:
-    return found_file("batches", BatchSearch(request.args, []))
 
 
 @pages.get("/batches/<int:batch_id>")

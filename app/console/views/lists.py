@@ -12,12 +12,11 @@ from app.batches import payloads
 from app.batches import read as batches
 from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, BatchRow
-from app.console import checking, files
+from app.console import files, slow_work
 from app.console.blueprints import Page, current_scope, pages
 from app.console.caller import calling_member, form_id
-from app.console.checking import checked_page
 from app.console.files import save_as
-from app.console.slow_work import Busy
+from app.console.slow_work import Busy, checked_page
 from app.console.views.batches import get_batch
 from app.console.views.send import as_sentence, get_list
 from app.errors import NotFound, Refused
@@ -233,7 +232,7 @@ def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> Page:
             return redirect(or_back_to, 303)
     token = form_id()
     try:
-        return checked_page(checking.keep(*new, token=token), token)
+        return checked_page(slow_work.keep(*new, token=token), token)
     except (Busy, Refused) as error:
         flash(as_sentence(error.sentence), "bad")
         return redirect(or_back_to, 303)

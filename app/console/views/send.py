@@ -6,14 +6,12 @@ from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from wtforms import Field
 
-from app.console import checking, files
+from app.console import files, slow_work
 from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import calling_member, form_id
-from app.console.checking import checked_page
-from app.console.error_pages import refused_form
 from app.console.forms import say_beside
 from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import Busy, searches
+from app.console.slow_work import Busy, checked_page, refused_form, searches
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
@@ -49,7 +47,7 @@ def upload() -> Page:
     token = form_id()
     try:
         # The form's id is the list's token, so a form that is sent again leads to the same list.
-        return checked_page(checking.keep(content, name, form.asked(), token=token), token)
+        return checked_page(slow_work.keep(content, name, form.asked(), token=token), token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
@@ -92,7 +90,7 @@ def check_again(token: str) -> Page:
     if form.sheet.data == found.sheet:
         kept["choices"] = (found.findings or {}).get("choices", [])
     try:
-        return checked_page(checking.keep_again(found, content, asked, kept), token)
+        return checked_page(slow_work.keep_again(found, content, asked, kept), token)
     except (Busy, Refused) as error:
         say_beside(_field_of(form, found), as_sentence(error.sentence))
         return refused_form(_checked(found, form, None), error)

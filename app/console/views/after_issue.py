@@ -1,28 +1,29 @@
-"""*Reversals*: the list, one reversal with what it took; and taking back a batch, or a part of it."""
+"""What is done after the issue: taking back a batch or a part of it, the page of a reversal, and holding for longer."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flask import Response, render_template, request
+from flask import render_template, request
 from sqlalchemy import Connection
 from werkzeug.exceptions import NotFound as PageNotFound
 
 from app.actions import log as actions
+from app.api_keys import Caller
 from app.batches import payloads
 from app.batches import read as batches
-from app.batches.read import BatchRow
-from app.console.blueprints import Page, current_member, pages, to_page
-from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
-from app.console.forms import amount_of, say_of_form, say_why
-from app.console.searching import ReversalSearch, found_file, listed
-from app.console.send_forms import TakeBackForm
+from app.batches.read import HELD, BatchRow
+from app.console.blueprints import Page, current_member, current_zone, pages, to_page
+from app.console.caller import act, authors_of, calling_member, form_id, record_action
+from app.console.forms import amount_of, in_words, say_beside, say_of_form, say_why
+from app.console.send_forms import MomentForm, TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
-from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
+from app.errors import CannotExtend, IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
+from app.ledger.returns import NotLater, extend
 from app.members.members import SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.pages import lists
+from app.pages import transaction_pages
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
@@ -30,19 +31,8 @@ from app.reversals.accept import AcceptedReversal
 from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
-
-
-@pages.get("/reversals")
-def list_reversals() -> str:
-    rows, names = listed("reversals", member_now(), ReversalSearch(request.args), lists.reversals)
-    with transaction() as connection:
-        authors = authors_of(connection, rows)
-    return render_template("console/reversals.html", reversals=rows, authors=authors, **names)
-
-
-@pages.get("/reversals.csv")
-def reversals_file() -> Response:
-    return found_file("reversals", ReversalSearch(request.args))
+from app.values.timestamps import parse_timestamp
+from app.values.zones import ZONE_OF_ALL, moment_in
 
 
 @pages.get("/reversals/<int:reversal_id>")
@@ -183,3 +173,50 @@ def _first_shown(choice: Choice) -> int:
     if place is None:
         place = choice.positions[0] if choice.positions else 0
     return place - place % TRANSACTIONS_SHOWN
+
+
+@pages.get("/transactions/<int:transaction_id>/hold", role=SENDER)
+def ask_to_hold(transaction_id: int) -> Page:
+    return _asking_to_hold(transaction_id, None)
+
+
+@pages.post("/transactions/<int:transaction_id>/hold", role=SENDER)
+def hold_longer(transaction_id: int) -> Page:
+    """Move the end of the hold, or say why it cannot be moved. The same form sent again changes nothing."""
+    form = MomentForm()
+    until = form.moment() if form.validate() else None
+    if until is None:
+        return _asking_to_hold(transaction_id, form)
+
+    def rule(connection: Connection, who: Caller) -> bool:
+        return extend(connection, transaction_id, until, **who.scope._asdict())
+
+    try:
+        act(actions.EXTENDED, transaction_id, rule, detail=f"until {moment_in(ZONE_OF_ALL, until)}")
+    except NotLater:  # The page shows the end that it has, in the member's zone.
+        say_beside(form.day, "The end must be later than it is.")
+        return _asking_to_hold(transaction_id, form)
+    except InvalidRequest as error:
+        say_beside(form.day, in_words(error.faults["held_until"][0], "The end"))
+        return _asking_to_hold(transaction_id, form)
+    except CannotExtend as error:
+        return _to_batch(transaction_id, error.sentence, "bad")
+    return _to_batch(transaction_id, f"The points are held until {moment_in(current_zone(), until)}.")
+
+
+def _asking_to_hold(transaction_id: int, form: MomentForm | None) -> Page:
+    """Return the page of the form; with faults in it, as an answer to it."""
+    with transaction() as connection:
+        row = transaction_pages.get(connection, transaction_id, **calling_member(connection).scope._asdict())
+    [found] = payloads.transaction_payloads([row])
+    if found["state"] != HELD or found["held_until"] is None:
+        says = "These points are not held, or held for ever: there is no end to move."
+        return _to_batch(transaction_id, says, "bad")
+    page = render_template(
+        "console/hold_longer.html", found=found, form=form or MomentForm.at(parse_timestamp(found["held_until"]))
+    )
+    return page if form is None else (page, 400)
+
+
+def _to_batch(transaction_id: int, sentence: str, mood: str = "message") -> Page:
+    return to_page("show_batch", sentence, mood, batch_id=batch_and_position(transaction_id)[0])
