@@ -2,7 +2,7 @@
 
 import re
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, Self
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
@@ -38,10 +38,9 @@ class MomentForm(FlaskForm):
         local = local_moment(current_zone(), moment)
         return {"day": f"{local:%Y-%m-%d}", "clock": f"{local:%H:%M}"}
 
-    @classmethod
-    def at(cls, moment: datetime | None) -> "MomentForm":
-        """Return the form as it shows a moment, before anything is typed."""
-        return cls(formdata=None, data=cls.shown(moment))
+    def or_at(self, moment: datetime | None) -> Self:
+        """Return the form, which shows a moment before anything is typed."""
+        return self if self.is_submitted() else type(self)(data=self.shown(moment))
 
     def moment(self) -> datetime | None:
         """Return the moment in UTC; None, and a sentence beside a field, if there is none."""

@@ -15,7 +15,7 @@ from app.batches.read import AWAITING_APPROVAL
 from app.batches.request import IssueRequest, read_issue_request
 from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
-from app.console.caller import record_action
+from app.console.caller import record
 from app.console.forms import in_words
 from app.errors import InvalidRequest, MayNotIssue, PointsError, Refused
 from app.organizations import get_whole
@@ -97,7 +97,7 @@ def issue(
         detail += f", for {moment_in(ZONE_OF_ALL, upload.send_at)}"
     if any(one.status == AWAITING_APPROVAL for one in accepted):
         detail += ", awaiting an approval"
-    record_action(connection, actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
+    record(connection, actions.SENT, accepted[0].batch_id, detail)
     return accepted
 
 

@@ -12,8 +12,8 @@ from app.api_keys import Caller
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import HELD, BatchRow
-from app.console.blueprints import Page, current_member, current_zone, pages, to_page
-from app.console.caller import act, authors_of, calling_member, form_id, record_action
+from app.console.blueprints import Page, current_member, current_scope, current_zone, pages, to_page
+from app.console.caller import act, authors_of, calling_member, form_id, record
 from app.console.forms import amount_of, in_words, say_beside, say_of_form, say_why
 from app.console.send_forms import MomentForm, TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
@@ -38,7 +38,7 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 @pages.get("/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
-        found = reversals.get(connection, reversal_id, **calling_member(connection).scope._asdict())
+        found = reversals.get(connection, reversal_id, **current_scope()._asdict())
         is_done = found.status == reversals.DONE
         entries = reversals.entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
         authors = authors_of(connection, [found])
@@ -84,12 +84,7 @@ class Choice(NamedTuple):
         return " ".join(map(str, (batch.id, self.amount, *figures, "of", *self.positions)))
 
 
-@pages.get("/batches/<int:batch_id>/take-back", role=SENDER)
-def ask_to_take_back(batch_id: int) -> Page:
-    return _asking(batch_id, TakeBackForm(formdata=None))
-
-
-@pages.post("/batches/<int:batch_id>/take-back", role=SENDER)
+@pages.form("/batches/<int:batch_id>/take-back", role=SENDER, asks=True)
 def take_back(batch_id: int) -> Page:
     """Queue the reversal and redirect to its page. The same form sent again leads to the same reversal.
 
@@ -99,8 +94,8 @@ def take_back(batch_id: int) -> Page:
     if "show" in request.form:
         form.amount.validate(form)
         return _asking(batch_id, form)
-    if not form.validate():
-        return _asking(batch_id, form), 400
+    if not form.validate_on_submit():
+        return _asking(batch_id, form), 400 if form.is_submitted() else 200
     try:
         with transaction() as connection:
             accepted = _accept(connection, batch_id, form)
@@ -120,7 +115,7 @@ def take_back(batch_id: int) -> Page:
 def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:
     """Accept the reversal of a form, if its page has shown these figures; or return the one that it made before."""
     who = calling_member(connection)
-    batch = get_batch(connection, who, batch_id)
+    batch = get_batch(connection, batch_id)
     choice = _choice(batch, form)
     asked = choice.request(batch_id, form.reason.data)
     accepted = reversal_acceptance.accept(connection, who, asked, f"console-{form_id()}")
@@ -128,7 +123,7 @@ def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> Accept
         found = recoverable(connection, asked, who.organization, batch_status=batch.status)
         if form.seen.data != choice.seen(batch, found):
             raise Refused(_CHANGED if form.seen.data else _NOT_SEEN)
-        record_action(connection, actions.REVERSED, accepted.reversal_id, sandbox=who.sandbox, detail=asked.reason)
+        record(connection, actions.REVERSED, accepted.reversal_id, asked.reason)
     return accepted
 
 
@@ -143,7 +138,7 @@ def _choice(batch: BatchRow, form: TakeBackForm) -> Choice:
 def _asking(batch_id: int, form: TakeBackForm) -> str:
     with transaction() as connection:
         who = calling_member(connection)
-        batch = get_batch(connection, who, batch_id)
+        batch = get_batch(connection, batch_id)
         choice = _choice(batch, form)
         found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
@@ -175,16 +170,11 @@ def _first_shown(choice: Choice) -> int:
     return place - place % TRANSACTIONS_SHOWN
 
 
-@pages.get("/transactions/<int:transaction_id>/hold", role=SENDER)
-def ask_to_hold(transaction_id: int) -> Page:
-    return _asking_to_hold(transaction_id, None)
-
-
-@pages.post("/transactions/<int:transaction_id>/hold", role=SENDER)
+@pages.form("/transactions/<int:transaction_id>/hold", role=SENDER, asks=True)
 def hold_longer(transaction_id: int) -> Page:
     """Move the end of the hold, or say why it cannot be moved. The same form sent again changes nothing."""
     form = MomentForm()
-    until = form.moment() if form.validate() else None
+    until = form.moment() if form.validate_on_submit() else None
     if until is None:
         return _asking_to_hold(transaction_id, form)
 
@@ -204,18 +194,17 @@ def hold_longer(transaction_id: int) -> Page:
     return _to_batch(transaction_id, f"The points are held until {moment_in(current_zone(), until)}.")
 
 
-def _asking_to_hold(transaction_id: int, form: MomentForm | None) -> Page:
+def _asking_to_hold(transaction_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     with transaction() as connection:
-        row = transaction_pages.get(connection, transaction_id, **calling_member(connection).scope._asdict())
+        row = transaction_pages.get(connection, transaction_id, **current_scope()._asdict())
     [found] = payloads.transaction_payloads([row])
     if found["state"] != HELD or found["held_until"] is None:
         says = "These points are not held, or held for ever: there is no end to move."
         return _to_batch(transaction_id, says, "bad")
-    page = render_template(
-        "console/hold_longer.html", found=found, form=form or MomentForm.at(parse_timestamp(found["held_until"]))
-    )
-    return page if form is None else (page, 400)
+    shown = form.or_at(parse_timestamp(found["held_until"]))
+    page = render_template("console/hold_longer.html", found=found, form=shown)
+    return (page, 400) if form.is_submitted() else page
 
 
 def _to_batch(transaction_id: int, sentence: str, mood: str = "message") -> Page:

@@ -13,7 +13,7 @@ from app.batches.approval import ANSWERED_WITHIN
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, BatchRow
-from app.console.blueprints import Page, current_member, current_zone, pages, to_page
+from app.console.blueprints import Page, current_member, current_scope, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
 from app.console.send_forms import MomentForm
@@ -38,7 +38,7 @@ def show_batch(batch_id: int) -> str:
     first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The place of the first one shown, from 0.
     with transaction() as connection:
         who = calling_member(connection)
-        batch = get_batch(connection, who, batch_id)
+        batch = get_batch(connection, batch_id)
         rows = batches.transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
@@ -69,22 +69,22 @@ def show_batch(batch_id: int) -> str:
     )
 
 
-def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
+def get_batch(connection: Connection, batch_id: int) -> BatchRow:
     """Return a batch of the member's organization, in the mode of the page.
 
     Raises:
         NotFound: there is no such batch.
     """
-    return batches.get(connection, batch_id, **who.scope._asdict())
+    return batches.get(connection, batch_id, **current_scope()._asdict())
 
 
 # What another answer, a change of the organization, or a lock may have made impossible meanwhile.
 _REFUSALS = (OwnBatch, BatchConflict, MayNotIssue, LimitReached, NotKnown)
 
 
-@pages.get("/batches/<int:batch_id>/approval", role=APPROVER)
+@pages.get("/batches/<int:batch_id>/approval", role=APPROVER, asks=True)
 def ask_to_answer(batch_id: int) -> Page:
-    return _asking_to_answer(batch_id, RejectForm(formdata=None))
+    return _asking_to_answer(batch_id, RejectForm())
 
 
 @pages.post("/batches/<int:batch_id>/approve", role=APPROVER)
@@ -118,7 +118,7 @@ def reject(batch_id: int) -> Page:
 def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
     with transaction() as connection:
         who = calling_member(connection)
-        batch = get_batch(connection, who, batch_id)
+        batch = get_batch(connection, batch_id)
         if batch.status != AWAITING_APPROVAL:
             return redirect(url_for("console.show_batch", batch_id=batch_id))
         its_organization = {"organization_id": batch.organization_id}
@@ -135,20 +135,16 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
         )
 
 
-@pages.get("/batches/<int:batch_id>/cancel", role=SENDER)
-def ask_to_cancel(batch_id: int) -> Page:
-    batch, points = _with_points(batch_id)
-    if batch.is_final:
-        return redirect(url_for("console.show_batch", batch_id=batch_id))
-    return render_template("console/cancel.html", batch=batch, points=points)
-
-
-@pages.post("/batches/<int:batch_id>/cancel", role=SENDER)
+@pages.form("/batches/<int:batch_id>/cancel", role=SENDER, asks=True)
 def cancel(batch_id: int) -> Page:
     """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
+    if request.method != "POST":
+        batch, points = _with_points(batch_id)
+        page = render_template("console/cancel.html", batch=batch, points=points)
+        return redirect(url_for("console.show_batch", batch_id=batch_id)) if batch.is_final else page
 
     def rule(connection: Connection, who: Caller) -> bool:
-        was_cancelled = get_batch(connection, who, batch_id).status == CANCELLED
+        was_cancelled = get_batch(connection, batch_id).status == CANCELLED
         schedule.cancel(connection, batch_id, **who.scope._asdict())
         return not was_cancelled
 
@@ -158,20 +154,15 @@ def cancel(batch_id: int) -> Page:
     except BatchConflict:
         says = f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back."
     except NotKnown as error:
-        return to_page("ask_to_cancel", error.sentence, batch_id=batch_id)
+        return to_page("cancel", error.sentence, batch_id=batch_id)
     return to_page("show_batch", says, batch_id=batch_id)
 
 
-@pages.get("/batches/<int:batch_id>/move", role=SENDER)
-def ask_to_move(batch_id: int) -> Page:
-    return _asking_to_move(batch_id, None)
-
-
-@pages.post("/batches/<int:batch_id>/move", role=SENDER)
+@pages.form("/batches/<int:batch_id>/move", role=SENDER, asks=True)
 def move(batch_id: int) -> Page:
     """Move the batch, or say that it is no longer scheduled. The same form sent again changes nothing."""
     form = MomentForm()
-    send_at = form.moment() if form.validate() else None
+    send_at = form.moment() if form.validate_on_submit() else None
     if send_at is None:
         return _asking_to_move(batch_id, form)
 
@@ -187,22 +178,22 @@ def move(batch_id: int) -> Page:
         says = f"Batch {batch_id} is no longer scheduled, so its time stays as it is."
         return to_page("show_batch", says, "bad", batch_id=batch_id)
     except NotKnown as error:
-        return to_page("ask_to_move", error.sentence, "bad", batch_id=batch_id)
+        return to_page("move", error.sentence, "bad", batch_id=batch_id)
     moment = moment_in(current_zone(), send_at)
     return to_page("show_batch", f"Batch {batch_id} is scheduled for {moment}.", batch_id=batch_id)
 
 
-def _asking_to_move(batch_id: int, form: MomentForm | None) -> Page:
+def _asking_to_move(batch_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     batch, points = _with_points(batch_id)
     if batch.status != SCHEDULED:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
-    page = render_template("console/move.html", batch=batch, points=points, form=form or MomentForm.at(batch.send_at))
-    return page if form is None else (page, 400)
+    page = render_template("console/move.html", batch=batch, points=points, form=form.or_at(batch.send_at))
+    return (page, 400) if form.is_submitted() else page
 
 
 def _with_points(batch_id: int) -> tuple[BatchRow, int]:
     """Return a batch, and the points of all its recipients."""
     with transaction() as connection:
-        batch = get_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, batch_id)
         return batch, schedule.points_of(connection, batch.id, organization_id=batch.organization_id)

@@ -14,7 +14,7 @@ from app.batches.payloads import sums_of
 from app.batches.read import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, BatchRow
 from app.console import files, slow_work
 from app.console.blueprints import Page, current_scope, pages
-from app.console.caller import calling_member, form_id
+from app.console.caller import form_id
 from app.console.files import save_as
 from app.console.slow_work import Busy, checked_page
 from app.console.views.batches import get_batch
@@ -200,7 +200,7 @@ def unpaid_file(token: str) -> Response:
 @pages.get("/batches/<int:batch_id>/outcome.xlsx", defaults={"kind": files.XLSX})
 def batch_file(batch_id: int, kind: str) -> Response:
     with transaction() as connection:
-        batch = get_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, batch_id)
     if batch.status != ISSUED:
         raise NotFound("outcome yet of batch", batch_id)
     return of_batch(batch, kind)
@@ -211,7 +211,7 @@ def list_unpaid_of_batch(batch_id: int) -> Page:
     """Make a new list of those recipients of a batch who were not paid."""
 
     def made(connection: Connection) -> NewList:
-        batch = get_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, batch_id)
         return sent_before.unpaid_of(connection, [batch], f"batch {batch_id}")
 
     return _made(made, or_back_to=url_for("console.show_batch", batch_id=batch_id))

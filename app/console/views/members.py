@@ -20,16 +20,12 @@ from app.values.addresses import parse
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
 
 
-@pages.get("/members", role=ADMIN)
-def members() -> str:
-    return _list_page(MemberForm(formdata=None))
-
-
-@pages.post("/members", role=ADMIN)
-def add_member() -> Page:
+@pages.form("/members", role=ADMIN)
+def members() -> Page:
+    """Show the members, and add one."""
     form, who = MemberForm(), current_member()
-    if not form.validate():
-        return _list_page(form), 400
+    if not form.validate_on_submit():
+        return _list_page(form), 400 if form.is_submitted() else 200
     names = form.email.data, form.first_name.data, form.last_name.data or ""
     try:
         with change(shown_once=_LINK_LOST) as connection:
@@ -80,7 +76,7 @@ def end_sessions(member_id: int) -> Page:
     )
 
 
-@pages.post("/members/<int:member_id>/remove", role=ADMIN)
+@pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
     try:
         with change() as connection:

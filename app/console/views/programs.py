@@ -8,9 +8,9 @@ from typing import Any
 from flask import render_template
 
 from app import api_keys
-from app.actions import log as log_of_actions
+from app.actions import log as actions
 from app.console.blueprints import LIVE, Page, current_member, current_scope, pages, to_page
-from app.console.caller import FormUsed, change, record_action, signed_in
+from app.console.caller import FormUsed, change, record, signed_in
 from app.console.forms import KeyForm, ReplayForm, WebhookForm, amount_of, in_words, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError, Refused
 from app.events.log import PATTERNS
@@ -29,18 +29,13 @@ from app.webhooks.webhook import webhooks as webhook_rows
 _KEY_LOST = "The key was shown then. If it was not copied, revoke it and make another."
 
 
-@pages.get("/keys", role=ADMIN)
-def keys() -> str:
-    return _keys_page(KeyForm(formdata=None))
-
-
-@pages.post("/keys", role=ADMIN)
-def make_key() -> Page:
+@pages.form("/keys", role=ADMIN)
+def keys() -> Page:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     form = KeyForm()
-    bounds = form.bounds() if form.validate() else None
+    bounds = form.bounds() if form.validate_on_submit() else None
     if bounds is None:
-        return _keys_page(form), 400
+        return _keys_page(form), 400 if form.is_submitted() else 200
     sandbox, name = form.mode.data != LIVE, form.name.data or None
     try:
         with change(shown_once=_KEY_LOST) as connection:
@@ -76,15 +71,12 @@ _DELIVERIES_SHOWN = 50
 _SHOWN_ONCE = "The secret was shown then. If it was not copied, make a new secret for the webhook."
 
 
-@pages.get("/webhooks", role=ADMIN)
-def webhooks() -> str:
-    return _list_page(WebhookForm(formdata=None, types="*"))
-
-
-@pages.post("/webhooks", role=ADMIN)
-def make_webhook() -> Page:
+@pages.form("/webhooks", role=ADMIN)
+def webhooks() -> Page:
     """Make a webhook and show its secret in this answer only."""
     form = WebhookForm()
+    if not form.is_submitted():
+        return _list_page(WebhookForm(types="*"))
     types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
     fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
@@ -92,7 +84,7 @@ def make_webhook() -> Page:
         values = webhook_rows.new.read(fields, settings())
         with change(shown_once=_SHOWN_ONCE) as connection:
             webhook, secret = make(connection, current_scope(), values)
-            record_action(connection, log_of_actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
+            record(connection, actions.WEBHOOK_MADE, webhook.id)
     except FormUsed:
         raise
     except PointsError as error:
@@ -166,7 +158,7 @@ def rotate_webhook(webhook_id: int) -> str:
     return _secret_page(webhook_id, secret)
 
 
-@pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN)
+@pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN, deletes=True)
 def delete_webhook(webhook_id: int) -> Page:
     _act(webhook_id, webhook_rows.delete, "deleted")
     return to_page("webhooks", f"Webhook {webhook_id} is deleted.")
@@ -174,10 +166,9 @@ def delete_webhook(webhook_id: int) -> Page:
 
 def _act(webhook_id: int, rule: Callable[..., Any], done: str, *, shown_once: str = "") -> Any:
     """Do what a form asks for, once, with the webhook locked, and record it for *Activity*."""
-    scope = current_scope()
     with change(shown_once=shown_once) as connection:
-        outcome = rule(connection, webhook_rows.get(connection, webhook_id, scope, lock=True))
-        record_action(connection, log_of_actions.WEBHOOK_CHANGED, webhook_id, sandbox=scope.sandbox, detail=done)
+        outcome = rule(connection, webhook_rows.get(connection, webhook_id, current_scope(), lock=True))
+        record(connection, actions.WEBHOOK_CHANGED, webhook_id, done)
     return outcome
 
 

@@ -16,7 +16,7 @@ from app.batches import payloads
 from app.batches.read import HELD, STATES, STATUSES
 from app.console import files
 from app.console.blueprints import current_zone, pages
-from app.console.caller import authors_of, calling_member, member_now
+from app.console.caller import authors_of, calling_member
 from app.console.files import save_as
 from app.console.forms import say_of_form, say_why, subject
 from app.console.slow_work import searches
@@ -222,7 +222,9 @@ def _file(of: Search) -> Response:
         NotFound: there is no such row.
     """
     form = of.form({})
-    asked = _asked_of(of, member_now(), form, beside=("after",))
+    with transaction() as connection:
+        who = calling_member(connection)
+    asked = _asked_of(of, who, form, beside=("after",))
     if form.errors:
         raise InvalidRequest(form.errors)
     faults = FaultsFound()

@@ -30,15 +30,12 @@ _EXAMPLE_ROWS = (
 )
 
 
-@pages.get("/send", role=SENDER)
+@pages.form("/send", role=SENDER)
 def send() -> Page:
-    return _new_list(ListForm())
-
-
-@pages.post("/send", role=SENDER)
-def upload() -> Page:
     """Check a new list, and store it if it can be read."""
     form = ListForm()
+    if not form.is_submitted():
+        return _new_list(form)
     is_valid = form.validate()
     given = form.content()
     if not is_valid or given is None:

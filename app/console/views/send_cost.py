@@ -25,15 +25,12 @@ from app.uploads import uploads
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
 
 
-@pages.get("/send/<token>/cost", role=SENDER)
+@pages.form("/send/<token>/cost", role=SENDER)
 def cost(token: str) -> Page:
-    return _with_cost("console/cost.html", token)
-
-
-@pages.post("/send/<token>/cost", role=SENDER)
-def settle(token: str) -> Page:
     """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
     form = TermsForm()
+    if not form.is_submitted():
+        return _with_cost("console/cost.html", token)
     is_valid = form.validate()
     with transaction() as connection:
         now = now_of(connection, **current_scope()._asdict())
@@ -48,15 +45,12 @@ def settle(token: str) -> Page:
     return to_page("confirm", token=token)
 
 
-@pages.get("/send/<token>/confirm", role=SENDER)
+@pages.form("/send/<token>/confirm", role=SENDER)
 def confirm(token: str) -> Page:
-    return _with_cost("console/confirm.html", token)
-
-
-@pages.post("/send/<token>/confirm", role=SENDER)
-def issue(token: str) -> Page:
     """Accept the list. If it is sent twice at once, the second request shows the outcome of the first."""
     form = IssueForm()
+    if not form.is_submitted():
+        return _with_cost("console/confirm.html", token)
     if not form.validate():
         return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
     try:
