@@ -1,33 +1,30 @@
-"""*Send*, the first two steps: upload a list, and see the result of its check."""
+"""*Send*, in four steps: upload a list, see its check, see its cost and settle how it is issued, and issue it."""
 
-from typing import Any
-
-from flask import Response, redirect, render_template, url_for
+from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from wtforms import Field
 
-from app.console import files, slow_work
+from app.batches.read import QUEUED
+from app.batches.schedule import now_of
+from app.console import sending, slow_work
 from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import calling_member, form_id
-from app.console.forms import say_beside
-from app.console.send_forms import CheckAgainForm, ListForm
+from app.console.forms import say_beside, say_of_form
+from app.console.send_forms import CheckAgainForm, IssueForm, ListForm, TermsForm
+from app.console.sending import cost as cost_of
 from app.console.slow_work import Busy, checked_page, refused_form, searches
-from app.errors import Refused
+from app.errors import NotFound, PointsError, Refused
 from app.members.members import SENDER
-from app.postgres.database import single_statement, transaction
-from app.recipient_files.list_file import LEFT_OUT
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
+from app.metrics.requests import current_record
+from app.postgres.database import is_locked_out, single_statement, transaction
 from app.settings import settings
 from app.uploads import uploads
 from app.uploads.listed import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
-
-_EXAMPLE_HEADING = ("email", "amount", "reference", "label")
-_EXAMPLE_ROWS = (
-    ("ada@example.com", 100, "order-1001", "Spring campaign"),
-    ("grace@example.com", 250, "order-1002", "Spring campaign"),
-    ("alan@example.com", 50, "order-1003", ""),
-)
 
 
 @pages.form("/send", role=SENDER)
@@ -48,12 +45,6 @@ def send() -> Page:
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
-
-
-@pages.get("/send/example.xlsx", role=SENDER)
-def example() -> Response:
-    """Answer with a workbook of the columns that a list may have."""
-    return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
 
 
 @pages.get("/send/<token>", role=SENDER)
@@ -91,27 +82,6 @@ def check_again(token: str) -> Page:
     except (Busy, Refused) as error:
         say_beside(_field_of(form, found), as_sentence(error.sentence))
         return refused_form(_checked(found, form, None), error)
-
-
-@pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
-@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX}, role=SENDER)
-def bad_lines(token: str, kind: str) -> Response:
-    """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
-    with transaction() as connection:
-        found = get_list(connection, token)
-        bad = uploads.bad_lines_of(connection, found.id)
-    own = (found.findings or {}).get("heading", [])
-    name = f"{found.name.rpartition('.')[0] or found.name}.left-out"
-    rows = (_whole(line, len(own)) for line in bad)
-    return files.file(kind, name, [*own, *LEFT_OUT], rows, lines=len(bad))
-
-
-def _whole(line: dict[str, Any], width: int) -> list[str | int]:
-    """Return a bad line as it was. Cells that do not fit the columns stand behind them: nobody is paid by accident."""
-    cells: list[str] = line["cells"]
-    own = (cells if line["fits"] else [])[:width]
-    spare = cells[len(own) :] if not line["fits"] else []
-    return [*own, *[""] * (width - len(own)), line["line"], line["reason"], *spare]
 
 
 def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
@@ -171,3 +141,80 @@ def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None)
         before=before,
         kept_days=uploads.UNSENT_KEPT_DAYS,
     )
+
+
+# Another request has locked the list for longer than a statement waits.
+_BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
+
+
+@pages.form("/send/<token>/cost", role=SENDER)
+def cost(token: str) -> Page:
+    """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
+    form = TermsForm()
+    if not form.is_submitted():
+        return _with_cost("console/cost.html", token)
+    is_valid = form.validate()
+    with transaction() as connection:
+        now = now_of(connection, **current_scope()._asdict())
+    terms = form.terms(now) if is_valid else None
+    if terms is None:
+        page = _with_cost("console/cost.html", token, terms=form)
+        return (page, 400) if isinstance(page, str) else page
+    with transaction() as connection:
+        upload = get_list(connection, token, lock=True)
+        if upload.sent_at is None:
+            uploads.settle(connection, upload.id, terms)
+    return to_page("confirm", token=token)
+
+
+@pages.form("/send/<token>/confirm", role=SENDER)
+def confirm(token: str) -> Page:
+    """Accept the list. If it is sent twice at once, the second request shows the outcome of the first."""
+    form = IssueForm()
+    if not form.is_submitted():
+        return _with_cost("console/confirm.html", token)
+    if not form.validate():
+        return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
+    try:
+        with transaction() as connection:
+            upload = get_list(connection, token, lock=True)
+            who = calling_member(connection)
+            accepted = sending.issue(connection, who, upload, seen=form.seen.data, is_meant=bool(form.again.data))
+    except NotFound:
+        raise
+    except PointsError as error:
+        return _with_cost("console/confirm.html", token, refusal=error.sentence)
+    except DBAPIError as error:
+        if not is_locked_out(error):
+            raise
+        return _with_cost("console/confirm.html", token, refusal=_BUSY)
+    queued = [one.batch_id for one in accepted or () if one.status == QUEUED]
+    if queued:
+        assert upload.recipients is not None, "what is sent is checked"
+        current_record().batch_id = queued[-1]
+        drains.ask(Job(upload.organization_id, queued[-1], upload.recipients, current_record().trace_id))
+    return to_page("outcome", token=token)
+
+
+def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
+    with searches.turn(), transaction() as connection:
+        who, upload = calling_member(connection), get_list(connection, token)
+        if upload.sent_at is not None:
+            return to_page("outcome", token=token)
+        if upload.question is not None:
+            return to_page("check", f"Nothing was issued. {refusal}" if refusal else "", "bad", token=token)
+        now = cost_of(connection, who, upload)
+    form = IssueForm(formdata=None, seen=now.seen)
+    if refusal is not None:
+        say_of_form(form, f"Nothing was issued. {refusal}")
+    page = render_template(
+        template,
+        upload=upload,
+        organization=who.organization,
+        now=now,
+        verdict=now.verdict,
+        refusal=refusal,
+        form=form,
+        terms=terms or TermsForm(formdata=None, data=TermsForm.of(upload)),
+    )
+    return page if refusal is None else (page, 409)
