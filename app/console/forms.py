@@ -1,11 +1,12 @@
 """The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flask_wtf import FlaskForm
 from wtforms import (
     Field,
+    Form,
     PasswordField,
     RadioField,
     SelectChoice,
@@ -15,15 +16,16 @@ from wtforms import (
     ValidationError,
 )
 from wtforms.form import BaseForm
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length, StopValidation
 from wtforms.widgets import CheckboxInput, ListWidget
 
 from app.batches.approval import REASON_LENGTH_MAX
-from app.errors import Fault, InvalidAddress, InvalidRequest, PointsError, Refused
+from app.errors import Fault, InvalidRequest, PointsError, Refused
+from app.fields import field as fields
 from app.fields.bounds import read_bounds
+from app.fields.kinds import EMAIL
 from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
 from app.settings import settings
-from app.values.addresses import parse
 from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
 from app.values.texts import checked_name
 from app.values.validation_errors import FaultsFound
@@ -102,7 +104,25 @@ class ChangePasswordForm(ChoosePasswordForm):
     current = PasswordField("Current password", validators=[InputRequired("Enter your current password.")])
 
 
-def _check_name(_form: FlaskForm, field: Field) -> None:
+def by_rules(
+    of: fields.Field[Any], *, read: Callable[[str], Any] = str, about: str | None = None
+) -> Callable[[Form, Field], None]:
+    """Return a validator by the rules of a field of the interface; `about` is its subject, if not the label."""
+
+    def check(_form: Form, field: Field) -> None:
+        if (fault := of.fault(read(field.data), settings())) is not None:
+            raise ValidationError(in_words(fault, about or field.label.text))
+
+    return check
+
+
+def whole_number(_form: Form, field: Field) -> None:
+    """Check that a text is a number, which rules can then judge."""
+    if amount_of(field.data) is None:
+        raise StopValidation(f"{field.label.text} must be a whole number, digits only.")
+
+
+def _check_name(_form: Form, field: Field) -> None:
     try:
         checked_name(subject(field.label.text), field.data or "", may_be_blank=True)
     except Refused as error:
@@ -110,16 +130,10 @@ def _check_name(_form: FlaskForm, field: Field) -> None:
 
 
 class MemberForm(FlaskForm):
-    email = typed("E-mail address", DataRequired("Enter an e-mail address."))
+    email = typed("E-mail address", DataRequired("Enter an e-mail address."), by_rules(EMAIL, about="What you typed"))
     first_name = typed("First name", DataRequired("Enter a first name."), _check_name)
     last_name = typed("Last name", _check_name)
     role = SelectField("Role", choices=ROLE_WORDS)
-
-    def validate_email(self, field: Field) -> None:
-        try:
-            parse(field.data)
-        except InvalidAddress as error:
-            raise ValidationError(f"What you typed {error.sentence}") from None
 
 
 class RejectForm(FlaskForm):
