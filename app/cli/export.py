@@ -57,13 +57,13 @@ def export() -> None:
 def _command(kind: str) -> click.Command:
     filters = {**_PERIOD, **_FILTERS[kind]}
 
-    def run(*, organization_id: int, form: str, sandbox: bool, after: int | None, data_dir: str, **asked: str) -> None:
+    def run(*, organization_id: int, form: str, sandbox: bool, after: int | None, data_dir: str, **given: str) -> None:
         end_gently()  # However the command is ended, it leaves no embedded server behind.
         with database(DataDir(data_dir)):
-            wanted = _filters(kind, organization_id, asked, sandbox=sandbox)
-            made = begin(kind, form, wanted, after=after)
-            _write(made, kind)
-        click.echo(_summary(made, kind), err=True)
+            wanted = _filters(kind, organization_id, given, sandbox=sandbox)
+            stream = begin(kind, form, wanted, after=after)
+            _write(stream, kind)
+        click.echo(_summary(stream, kind), err=True)
 
     options = [
         click.argument("organization_id", type=ORGANIZATION_ID),
@@ -129,18 +129,18 @@ class _Output:
                 os.ftruncate(self._file, self._whole)
 
 
-def _write(made: Export, kind: str) -> None:
+def _write(stream: Export, kind: str) -> None:
     """Write an export.
 
     Raises:
         Refused: it was stopped, or could not be written or read; the sentence says how to go on.
     """
     output = _Output()
-    last_id = made.after
+    last_id = stream.after
     try:
-        for piece in made.content():
+        for piece in stream.content():
             output.write(piece)
-            last_id = made.last_id
+            last_id = stream.last_id
     except KeyboardInterrupt:
         why = "The export was stopped"
     except BrokenPipeError:
@@ -166,9 +166,9 @@ def _how_to_go_on(kind: str, last_id: int | None, output: _Output) -> str:
     return f"Written was {NOUNS[kind]} {last_id}, and perhaps more: {how}, behind that row."
 
 
-def _summary(made: Export, kind: str) -> str:
-    sums = [points(made.sums["points"]) + " points"]
-    if made.sums.get("reversed"):
-        sums.append(f"of which {points(made.sums['reversed'])} went back")
+def _summary(stream: Export, kind: str) -> str:
+    sums = [points(stream.sums["points"]) + " points"]
+    if stream.sums.get("reversed"):
+        sums.append(f"of which {points(stream.sums['reversed'])} went back")
     ending = "es" if kind == BATCHES else "s"
-    return f"Exported {counted(made.rows, NOUNS[kind], ending)}: {', '.join(sums)}."
+    return f"Exported {counted(stream.rows, NOUNS[kind], ending)}: {', '.join(sums)}."

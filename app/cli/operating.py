@@ -40,19 +40,19 @@ def audit() -> Answer:
     runs, PostgreSQL cannot clean up old row versions: a large, busy service has a standby for it (DATABASE_READ_URL).
     """
     began = time.monotonic()
-    found = long_read(audit_books, within=snapshot)
+    proof = long_read(audit_books, within=snapshot)
     with suppress(RedisError):  # Without Redis there are no metrics to note it for.
-        worker_counters.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
-    organizations, users = counted(found.organizations, "organization"), counted(found.users, "user")
-    batches, transactions = counted(found.batches, "batch", "es"), counted(found.transactions, "transaction")
+        worker_counters.note_audit(seconds=time.monotonic() - began, breaches=len(proof.breaches))
+    organizations, users = counted(proof.organizations, "organization"), counted(proof.users, "user")
+    batches, transactions = counted(proof.batches, "batch", "es"), counted(proof.transactions, "transaction")
     looked_at = f"{organizations}, {users}, {batches}, {transactions}"
-    if not found.breaches:
-        return Answer(document(found, balanced=True), sentence=f"The books balance: {looked_at}.")
-    lines = [f"{breach.subject}: {breach.rule}, but: {breach.seen}" for breach in found.breaches]
-    is_cut = max(Counter(breach.rule for breach in found.breaches).values()) == BREACHES_SHOWN_MAX
+    if not proof.breaches:
+        return Answer(document(proof, balanced=True), sentence=f"The books balance: {looked_at}.")
+    lines = [f"{breach.subject}: {breach.rule}, but: {breach.seen}" for breach in proof.breaches]
+    is_cut = max(Counter(breach.rule for breach in proof.breaches).values()) == BREACHES_SHOWN_MAX
     number = f"{'at least ' if is_cut else ''}{counted(len(lines), 'breach', 'es')}"
     lines.append(f"The books do not balance: {number} in {looked_at}.")
-    return Answer(document(found, balanced=False), sentence="\n".join(lines), exit_status=1)
+    return Answer(document(proof, balanced=False), sentence="\n".join(lines), exit_status=1)
 
 
 @click.group()
@@ -76,8 +76,8 @@ _COLUMNS = columns(
 def list_webhooks() -> Answer:
     """List the webhooks of all organizations."""
     with snapshot() as connection:
-        found = lags(connection)
-    return Answer([_document(lag) for lag in found], columns=_COLUMNS)
+        behind = lags(connection)
+    return Answer([_document(lag) for lag in behind], columns=_COLUMNS)
 
 
 _SHOWN = (

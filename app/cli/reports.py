@@ -35,14 +35,14 @@ def statement(organization_id: int, month: str | None, sandbox: bool, as_csv: bo
     that on which it was done. Each day opens with the balance at which the day before closed.
     """
     scope = Scope(organization_id, sandbox)
-    organization, days, found = long_read(partial(statement_of_month, scope=scope, text=month))
-    document = {**scope._asdict(), **found.payload()}
+    organization, days, of_month = long_read(partial(statement_of_month, scope=scope, text=month))
+    document = {**scope._asdict(), **of_month.payload()}
     if as_csv:
-        lines = (HEADING, *found.rows())  # Days and numbers: nothing to quote.
+        lines = (HEADING, *of_month.rows())  # Days and numbers: nothing to quote.
         return Answer(document, sentence="\n".join(",".join(map(str, line)) for line in lines))
     sentence = (
         f"{organization.name}, {'sandbox' if sandbox else 'live'}, {days.name}: the balance was"
-        f" {points(found.total.opening_balance)}, and then {points(found.total.closing_balance)} points."
+        f" {points(of_month.total.opening_balance)}, and then {points(of_month.total.closing_balance)} points."
     )
     rows = [*document["days"], {"date": "total", **document["total"]}]
     return Answer(document, rows=rows, columns=_OF_STATEMENT, sentence=sentence)

@@ -34,7 +34,7 @@ from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
 
 # All that is found out, by the names of `--json`.
-Found = Mapping[str, Any]
+Facts = Mapping[str, Any]
 
 _TIMEOUT_S = 1.0
 _OF_TABLES = (
@@ -73,7 +73,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
             f" {'is' if len(missing) == 1 else 'are'} not set. Start with `points up`."
         )
     running = datadir.read(RUNNING_FILE)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "version": version("points-issuing-service"),
         "database_url": settings().database_url,
         "redis_url": settings().redis_url,
@@ -84,19 +84,19 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         **look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
-        url = found[f"{part}_url"]
-        found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    found["down"], found["warnings"] = down(found), warnings(found)
-    Answer(found, sentence=described(found)).print(as_json=as_json)
-    if (rows := found.get("organizations")) and not as_json:
+        url = facts[f"{part}_url"]
+        facts[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
+    facts["down"], facts["warnings"] = down(facts), warnings(facts)
+    Answer(facts, sentence=described(facts)).print(as_json=as_json)
+    if (rows := facts.get("organizations")) and not as_json:
         print()
         more = f"These are {len(rows)}, the low ones first; `points organizations list` shows all."
-        Answer(rows, columns=_COLUMNS, sentence=more if found["has_more_organizations"] else None).print(as_json=False)
-    if found["down"]:
+        Answer(rows, columns=_COLUMNS, sentence=more if facts["has_more_organizations"] else None).print(as_json=False)
+    if facts["down"]:
         raise click.exceptions.Exit(1)
 
 
-def _database(*, with_organizations: bool) -> Found:
+def _database(*, with_organizations: bool) -> Facts:
     """Return whether PostgreSQL answers, and what its tables tell: what waits in the queue, and the organizations."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     unknown: dict[str, Any] = dict.fromkeys(_OF_TABLES)
@@ -116,7 +116,7 @@ def _database(*, with_organizations: bool) -> Found:
         engine.dispose()
 
 
-def _tables(connection: Connection, *, with_organizations: bool) -> Found:
+def _tables(connection: Connection, *, with_organizations: bool) -> Facts:
     queued, oldest = count_queued(connection), oldest_snapshot(connection)
     return {
         "queued_batches": queued.batches,
@@ -138,7 +138,7 @@ def _reason(error: SQLAlchemyError) -> str:
     return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
 
 
-def _organizations(connection: Connection) -> Found:
+def _organizations(connection: Connection) -> Facts:
     """Return the organizations with their live figures, those with a low balance first; and whether there are more."""
     rows = organizations.find_lowest(connection, at_most=_ORGANIZATIONS_MAX + 1)
     documents = []
@@ -155,7 +155,7 @@ def _organizations(connection: Connection) -> Found:
     return {"organizations": documents, "has_more_organizations": len(rows) > _ORGANIZATIONS_MAX}
 
 
-def _standby() -> Found:
+def _standby() -> Facts:
     """Return how the standby follows, nothing if there is to be none."""
     try:
         state = state_of_standby(timeout_s=_TIMEOUT_S)
@@ -169,16 +169,16 @@ def _standby() -> Found:
 
 def look_at_redis() -> dict[str, Any]:
     """Return what is wrong with Redis, how many messages wait, which workers answer, and when a sweep last ran."""
-    found: dict[str, Any] = {"redis": None, "redis_error": None, "queued_messages": None, "workers": []}
-    found |= {"deliveries": [], "swept_s_ago": None, "is_swept": True, "beat": False}
+    facts: dict[str, Any] = {"redis": None, "redis_error": None, "queued_messages": None, "workers": []}
+    facts |= {"deliveries": [], "swept_s_ago": None, "is_swept": True, "beat": False}
     try:
         with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
             release = server.get("valkey_version") or server["redis_version"]
-            found["redis"] = f"{server.get('server_name', 'redis')} {release}"
+            facts["redis"] = f"{server.get('server_name', 'redis')} {release}"
             process_redis.require_writes(client)  # Otherwise no worker can answer either.
             answers = answering(timeout_s=_TIMEOUT_S)
-            return found | {
+            return facts | {
                 "queued_messages": messages_waiting(),
                 "workers": answers.workers,
                 "deliveries": answers.deliveries,
@@ -187,7 +187,7 @@ def look_at_redis() -> dict[str, Any]:
                 "beat": answers.beat,
             }
     except RedisError as error:
-        return found | {"redis_error": process_redis.in_words(error)}
+        return facts | {"redis_error": process_redis.in_words(error)}
 
 
 _READ_ON = "Read on in docs/operating.md at"
@@ -195,39 +195,39 @@ _NO_ANSWER = "Web, beat or Flower does not answer"
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
-def down(found: Found) -> list[str]:
+def down(facts: Facts) -> list[str]:
     """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
-    database, ahead, at_least = found["database_error"], found["partitions_ahead"], partitions.AHEAD_MIN
-    if database is None and found["queued_batches"] is None:  # It answers, but could not be asked for the queue.
+    database, ahead, at_least = facts["database_error"], facts["partitions_ahead"], partitions.AHEAD_MIN
+    if database is None and facts["queued_batches"] is None:  # It answers, but could not be asked for the queue.
         database = "it has no tables yet"
-    standby = found.get("standby", {}).get("fault")
+    standby = facts.get("standby", {}).get("fault")
     is_low = ahead is not None and ahead < at_least
     faults = [
         (database, f"PostgreSQL: {database}", "503"),
         (standby, f"The standby: {standby}. Reads ask the primary", "A standby for the long reads"),
         (is_low, f"Of {at_least} partitions ahead there are {ahead}", "Few partitions"),
-        *faults_with_redis(found),
-        *((found[page] is False, f"{page.capitalize()} does not answer", _NO_ANSWER) for page in ("web", "flower")),
+        *faults_with_redis(facts),
+        *((facts[page] is False, f"{page.capitalize()} does not answer", _NO_ANSWER) for page in ("web", "flower")),
     ]
     return [f"{sentence}. {_READ_ON} “{heading}”." for is_wrong, sentence, heading in faults if is_wrong]
 
 
-def faults_with_redis(found: Found) -> Sequence[tuple[bool, str, str]]:
+def faults_with_redis(facts: Facts) -> Sequence[tuple[bool, str, str]]:
     """Return the fault of Redis, or those of each part that answers through it: whether it is there, in words."""
-    if found["redis_error"] is not None:
-        return [(True, f"Redis {found['redis_error']}", "503")]
-    unswept = f"Workers answer, and no sweep has run for {found['swept_s_ago'] or 0:.0f} s"
+    if facts["redis_error"] is not None:
+        return [(True, f"Redis {facts['redis_error']}", "503")]
+    unswept = f"Workers answer, and no sweep has run for {facts['swept_s_ago'] or 0:.0f} s"
     return [
-        (not found["deliveries"], "No worker delivers to webhooks", "A webhook is behind"),
-        (not found["workers"], "No worker answers", "Sends answer 202"),
-        (not found["is_swept"], unswept, "Sends answer 202"),
-        (found["beat"] is False, "Beat does not answer: no audit runs by itself", _NO_ANSWER),
+        (not facts["deliveries"], "No worker delivers to webhooks", "A webhook is behind"),
+        (not facts["workers"], "No worker answers", "Sends answer 202"),
+        (not facts["is_swept"], unswept, "Sends answer 202"),
+        (facts["beat"] is False, "Beat does not answer: no audit runs by itself", _NO_ANSWER),
     ]
 
 
-def warnings(found: Found) -> list[str]:
+def warnings(facts: Facts) -> list[str]:
     """Return a sentence of a snapshot that is too old: nothing is down, and sends become slower."""
-    document = found["oldest_snapshot"]
+    document = facts["oldest_snapshot"]
     if document is None:
         return []
     oldest = Snapshot(**{name: document[name] for name in Snapshot._fields})
@@ -237,47 +237,47 @@ def warnings(found: Found) -> list[str]:
     return [f"{since}, and sends become slower: {oldest.remedy()}. {_READ_ON} “A snapshot is held open”."]
 
 
-def described(found: Found) -> str:
-    wrong = [*found["down"], *found["warnings"]]
+def described(facts: Facts) -> str:
+    wrong = [*facts["down"], *facts["warnings"]]
     lines = {"Status": " ".join(["not well." if wrong else "all is well.", *wrong])}
-    lines |= {name: words for name, word in _LINES.items() if (words := word(found)) is not None}
+    lines |= {name: words for name, word in _LINES.items() if (words := word(facts)) is not None}
     return "\n".join(f"{name + ':':<16}{words}".rstrip() for name, words in lines.items())
 
 
-def _page(found: Found, part: str) -> str:
-    return f"{_ANSWERS[found[part]]}  {found[f'{part}_url'] or ''}"
+def _page(facts: Facts, part: str) -> str:
+    return f"{_ANSWERS[facts[part]]}  {facts[f'{part}_url'] or ''}"
 
 
 def _at(words: str, url: str) -> str:
     return f"{words}  {without_password(url)}"
 
 
-def _settings(found: Found) -> str | None:
+def _settings(facts: Facts) -> str | None:
     """Word the settings that sessions behind a pooler lack; None if they lack none."""
-    lacks = [f"{lack['name']} is {lack['value']} ({lack['mend']})" for lack in found["settings_missing"] or ()]
+    lacks = [f"{lack['name']} is {lack['value']} ({lack['mend']})" for lack in facts["settings_missing"] or ()]
     return f"{'; '.join(lacks)}. {_READ_ON} “PgBouncer”." if lacks else None
 
 
-def _standby_in_words(found: Found) -> str | None:
-    state = found.get("standby")
+def _standby_in_words(facts: Facts) -> str | None:
+    state = facts.get("standby")
     if state is None:
         return None
     behind = state["fault"] or (
         f"PostgreSQL {state['release']}, {state['lag_s']:.0f} s and {points(state['lag_bytes'])} bytes behind"
     )
-    return _at(behind, found["database_read_url"])
+    return _at(behind, facts["database_read_url"])
 
 
-def _workers(found: Found) -> str:
-    swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
-    return f"{', '.join(found['workers']) or 'none answers'} ({swept})"
+def _workers(facts: Facts) -> str:
+    swept = "no sweep seen" if facts["swept_s_ago"] is None else f"swept {facts['swept_s_ago']:.0f} s ago"
+    return f"{', '.join(facts['workers']) or 'none answers'} ({swept})"
 
 
-def _deliveries(found: Found) -> str:
-    return f"{', '.join(found['deliveries']) or 'none answers'} ({_webhooks(found['webhooks'])})"
+def _deliveries(facts: Facts) -> str:
+    return f"{', '.join(facts['deliveries']) or 'none answers'} ({_webhooks(facts['webhooks'])})"
 
 
-def _webhooks(by_status: Found | None) -> str:
+def _webhooks(by_status: Facts | None) -> str:
     """Word how many webhooks there are, and the largest lag of those that are not disabled."""
     if by_status is None:
         return "unknown"
@@ -287,27 +287,27 @@ def _webhooks(by_status: Found | None) -> str:
     return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
 
 
-def _number(key: str, words: str = "{}") -> Callable[[Found], str]:
-    return lambda found: "unknown" if found[key] is None else words.format(points(found[key]))
+def _number(key: str, words: str = "{}") -> Callable[[Facts], str]:
+    return lambda facts: "unknown" if facts[key] is None else words.format(points(facts[key]))
 
 
-def _oldest(key: str, words: Callable[[Any], str]) -> Callable[[Found], str]:
+def _oldest(key: str, words: Callable[[Any], str]) -> Callable[[Facts], str]:
     """Word an age if there is something that has one."""
     nothing = ("–", "unknown")
-    return lambda found: nothing[found["queued_batches"] is None] if found[key] is None else words(found[key])
+    return lambda facts: nothing[facts["queued_batches"] is None] if facts[key] is None else words(facts[key])
 
 
-_LINES: Mapping[str, Callable[[Found], str | None]] = {
-    "Version": lambda found: str(found["version"]),
-    "Database": lambda found: _at(found["database"] or found["database_error"], found["database_url"]),
+_LINES: Mapping[str, Callable[[Facts], str | None]] = {
+    "Version": lambda facts: str(facts["version"]),
+    "Database": lambda facts: _at(facts["database"] or facts["database_error"], facts["database_url"]),
     "Settings": _settings,
     "Standby": _standby_in_words,
-    "Redis": lambda found: _at(found["redis_error"] or found["redis"], found["redis_url"]),
-    "Web": lambda found: _page(found, "web"),
+    "Redis": lambda facts: _at(facts["redis_error"] or facts["redis"], facts["redis_url"]),
+    "Web": lambda facts: _page(facts, "web"),
     "Workers": _workers,
     "Deliveries": _deliveries,
-    "Beat": lambda found: _ANSWERS[found["beat"]],
-    "Flower": lambda found: _page(found, "flower"),
+    "Beat": lambda facts: _ANSWERS[facts["beat"]],
+    "Flower": lambda facts: _page(facts, "flower"),
     "Messages": _number("queued_messages"),
     "Queued batches": _number("queued_batches"),
     "Reversals": _number("queued_reversals", "{} queued"),

@@ -38,15 +38,16 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 @pages.get("/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
-        found = reversals.get(connection, reversal_id, **current_scope()._asdict())
-        is_done = found.status == reversals.DONE
-        entries = reversals.entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
-        authors = authors_of(connection, [found])
+        reversal = reversals.get(connection, reversal_id, **current_scope()._asdict())
+        is_done = reversal.status == reversals.DONE
+        of = {"organization_id": reversal.organization_id}
+        entries = reversals.entries_of(connection, reversal.id, **of) if is_done else []
+        authors = authors_of(connection, [reversal])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
         "console/reversal.html",
-        reversal=found,
-        batch_id=found.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
+        reversal=reversal,
+        batch_id=reversal.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
         authors=authors,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
@@ -77,11 +78,11 @@ class Choice(NamedTuple):
         fields = (of if self.positions else {"batch": batch_id}) | {"amount": self.amount, "reason": reason}
         return ReverseReading(fields, settings()).request()
 
-    def seen(self, batch: BatchRow, found: Recoverable) -> str:
+    def seen(self, batch: BatchRow, figures: Recoverable) -> str:
         """Return a text that is another one when the page would show something else."""
-        states = (found.held, found.credited, found.already_reversed, found.not_debited)
-        figures = (found.recoverable, found.held_points, *states)
-        return " ".join(map(str, (batch.id, self.amount, *figures, "of", *self.positions)))
+        states = (figures.held, figures.credited, figures.already_reversed, figures.not_debited)
+        numbers = (figures.recoverable, figures.held_points, *states)
+        return " ".join(map(str, (batch.id, self.amount, *numbers, "of", *self.positions)))
 
 
 @pages.form("/batches/<int:batch_id>/take-back", role=SENDER, asks=True)
@@ -117,13 +118,13 @@ def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> Accept
     who = calling_member(connection)
     batch = get_batch(connection, batch_id)
     choice = _choice(batch, form)
-    asked = choice.request(batch_id, form.reason.data)
-    accepted = reversal_acceptance.accept(connection, who, asked, f"console-{form_id()}")
+    reverse_request = choice.request(batch_id, form.reason.data)
+    accepted = reversal_acceptance.accept(connection, who, reverse_request, f"console-{form_id()}")
     if not accepted.existed:
-        found = recoverable(connection, asked, who.organization, batch_status=batch.status)
-        if form.seen.data != choice.seen(batch, found):
+        figures = recoverable(connection, reverse_request, who.organization, batch_status=batch.status)
+        if form.seen.data != choice.seen(batch, figures):
             raise Refused(_CHANGED if form.seen.data else _NOT_SEEN)
-        record(connection, actions.REVERSED, accepted.reversal_id, asked.reason)
+        record(connection, actions.REVERSED, accepted.reversal_id, reverse_request.reason)
     return accepted
 
 
@@ -140,22 +141,22 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
         choice = _choice(batch, form)
-        found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
+        figures = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
         rows = batches.transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
     bodies = payloads.transaction_payloads((batch, row) for row in rows)
-    form.seen.data = choice.seen(batch, found)
-    shown = range(first, first + TRANSACTIONS_SHOWN)
+    form.seen.data = choice.seen(batch, figures)
+    positions_shown = range(first, first + TRANSACTIONS_SHOWN)
     return render_template(
         "console/take_back.html",
         batch=batch,
-        found=found,
+        found=figures,
         form=form,
         choice=choice,
-        elsewhere=[position for position in choice.positions if position not in shown],
-        rows=list(zip(shown, (row.debited and row.points_left != 0 for row in rows), bodies, strict=False)),
+        elsewhere=[position for position in choice.positions if position not in positions_shown],
+        rows=list(zip(positions_shown, (row.debited and row.points_left != 0 for row in rows), bodies, strict=False)),
         first=first,
         next=first + TRANSACTIONS_SHOWN if first + TRANSACTIONS_SHOWN < batch.recipient_count else None,
         previous=first - TRANSACTIONS_SHOWN if first else None,
@@ -198,12 +199,12 @@ def _asking_to_hold(transaction_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     with transaction() as connection:
         row = transaction_pages.get(connection, transaction_id, **current_scope()._asdict())
-    [found] = payloads.transaction_payloads([row])
-    if found["state"] != HELD or found["held_until"] is None:
+    [body] = payloads.transaction_payloads([row])
+    if body["state"] != HELD or body["held_until"] is None:
         says = "These points are not held, or held for ever: there is no end to move."
         return _to_batch(transaction_id, says, "bad")
-    shown = form.or_at(parse_timestamp(found["held_until"]))
-    page = render_template("console/hold_longer.html", found=found, form=shown)
+    filled = form.or_at(parse_timestamp(body["held_until"]))
+    page = render_template("console/hold_longer.html", found=body, form=filled)
     return (page, 400) if form.is_submitted() else page
 
 

@@ -30,11 +30,11 @@ def members() -> Page:
     try:
         with change(shown_once=_LINK_LOST) as connection:
             member_id, token = links.add(connection, who.organization_id, *names, role=form.role.data, by=who.id)
-            made = rows.lock(connection, member_id)
+            member = rows.lock(connection, member_id)
     except Refused as error:  # The form has checked the names, so this is about the address.
         say_beside(form.email, error.sentence)
         return _list_page(form), 400
-    return _link_page(made, token)
+    return _link_page(member, token)
 
 
 @pages.get("/members/<int:member_id>", role=ADMIN)
@@ -46,9 +46,9 @@ def member(member_id: int) -> str:
 def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
     with change(shown_once=_LINK_LOST) as connection:
-        found = _own(connection, member_id)
-        token = links.make_link(connection, found, by=current_member().id)
-    return _link_page(found, token)
+        row = _own(connection, member_id)
+        token = links.make_link(connection, row, by=current_member().id)
+    return _link_page(row, token)
 
 
 @pages.post("/members/<int:member_id>/role", role=ADMIN)
@@ -58,33 +58,31 @@ def change_role(member_id: int) -> Page:
         return _member_page(member_id, form), 400
     try:
         with change() as connection:
-            found = _own(connection, member_id)
-            rows.change_role(connection, found, form.role.data, by=current_member().id)
+            row = _own(connection, member_id)
+            rows.change_role(connection, row, form.role.data, by=current_member().id)
     except Refused as error:
         say_beside(form.role, error.sentence)
         return _member_page(member_id, form), 409
-    return to_page("members", f"The role of {found.name} is now {form.role.data}.")
+    return to_page("members", f"The role of {row.name} is now {form.role.data}.")
 
 
 @pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
 def end_sessions(member_id: int) -> Page:
     with change() as connection:
-        found = _own(connection, member_id)
-        ended = rows.end_sessions(connection, found, by=current_member().id)
-    return to_page(
-        "members", f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in."
-    )
+        row = _own(connection, member_id)
+        ended = rows.end_sessions(connection, row, by=current_member().id)
+    return to_page("members", f"{row.name} is signed out everywhere." if ended else f"{row.name} was not signed in.")
 
 
 @pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
     try:
         with change() as connection:
-            found = _own(connection, member_id)
-            rows.remove(connection, found, by=current_member().id)
+            row = _own(connection, member_id)
+            rows.remove(connection, row, by=current_member().id)
     except Refused as error:
         return to_page("members", error.sentence, "bad")
-    return to_page("members", f"{found.name} is no longer a member.")
+    return to_page("members", f"{row.name} is no longer a member.")
 
 
 def _own(connection: Connection, member_id: int) -> Member:
@@ -93,15 +91,15 @@ def _own(connection: Connection, member_id: int) -> Member:
 
 def _list_page(form: MemberForm) -> str:
     with transaction() as connection:
-        found = rows.find_all(connection, current_member().organization_id)
-    return render_template("console/members.html", members=found, form=form)
+        people = rows.find_all(connection, current_member().organization_id)
+    return render_template("console/members.html", members=people, form=form)
 
 
 def _member_page(member_id: int, form: RoleForm | None = None) -> str:
     with transaction() as connection:
-        found = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
-    form = form or RoleForm(formdata=None, role=found.role)
-    return render_template("console/member.html", of=found, form=form)
+        row = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
+    form = form or RoleForm(formdata=None, role=row.role)
+    return render_template("console/member.html", of=row, form=form)
 
 
 def _link_page(member: Member, token: str) -> str:
@@ -160,6 +158,6 @@ def _with_new_password(current: str, password: str) -> str | None:
 
 def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:
     with transaction() as connection:
-        found = sessions.find_all(connection, current_member().id)
+        own = sessions.find_all(connection, current_member().id)
     zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
-    return render_template("console/account.html", form=form, zone_form=zone_form, sessions=found, own=g.session_id)
+    return render_template("console/account.html", form=form, zone_form=zone_form, sessions=own, own=g.session_id)

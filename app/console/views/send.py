@@ -50,38 +50,38 @@ def send() -> Page:
 @pages.get("/send/<token>", role=SENDER)
 def check(token: str) -> Page:
     with searches.turn(), transaction() as connection:
-        found = get_list(connection, token)
-        if found.sent_at is not None:
+        upload = get_list(connection, token)
+        if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
-        before = None if found.question else sent_before(connection, found)
-    told = {"sheet": found.sheet, "column": found.column, "amount": str(found.amount or ""), "label": found.label}
-    form = CheckAgainForm(formdata=None, data=told)
-    return _checked(found, form, before)
+        before = None if upload.question else sent_before(connection, upload)
+    kept = {"sheet": upload.sheet, "column": upload.column, "amount": str(upload.amount or ""), "label": upload.label}
+    form = CheckAgainForm(formdata=None, data=kept)
+    return _checked(upload, form, before)
 
 
 @pages.post("/send/<token>", role=SENDER)
 def check_again(token: str) -> Page:
     """Check a list again, with another column, amount or label."""
     with transaction() as connection:
-        found = get_list(connection, token)
-        if found.sent_at is not None:
+        upload = get_list(connection, token)
+        if upload.sent_at is not None:
             return to_page("outcome", token=token)
-        content = uploads.content_of(connection, found.id)
+        content = uploads.content_of(connection, upload.id)
     form = CheckAgainForm()
-    _offer(form, found)
-    if not form.validate() or not _is_answered(form, found):
-        return _checked(found, form, None), 400
+    _offer(form, upload)
+    if not form.validate() or not _is_answered(form, upload):
+        return _checked(upload, form, None), 400
     # The columns of another sheet are others.
-    column = form.column.data if form.sheet.data == found.sheet else None
+    column = form.column.data if form.sheet.data == upload.sheet else None
     asked = form.asked(sheet=form.sheet.data, column=column)
-    kept = {"sheets": (found.findings or {}).get("sheets", [])}
-    if form.sheet.data == found.sheet:
-        kept["choices"] = (found.findings or {}).get("choices", [])
+    kept = {"sheets": (upload.findings or {}).get("sheets", [])}
+    if form.sheet.data == upload.sheet:
+        kept["choices"] = (upload.findings or {}).get("choices", [])
     try:
-        return checked_page(slow_work.keep_again(found, content, asked, kept), token)
+        return checked_page(slow_work.keep_again(upload, content, asked, kept), token)
     except (Busy, Refused) as error:
-        say_beside(_field_of(form, found), as_sentence(error.sentence))
-        return refused_form(_checked(found, form, None), error)
+        say_beside(_field_of(form, upload), as_sentence(error.sentence))
+        return refused_form(_checked(upload, form, None), error)
 
 
 def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
