@@ -210,9 +210,9 @@ def platform_keys() -> None:
 @change_command
 def create_platform_key(connection: Connection, name: str, scopes: tuple[str, ...]) -> Answer:
     """Make a platform key for a program that NAME tells. The key is shown once."""
-    made, key = platform_rows.create(connection, name, scopes)
-    words = f"{key}\nThis is platform key {made.id}, with the scopes {', '.join(made.scopes)}. {_KEEP_IT}"
-    return Answer({"id": made.id, "key": key, "name": made.name, "scopes": list(made.scopes)}, sentence=words)
+    stored, key = platform_rows.create(connection, name, scopes)
+    words = f"{key}\nThis is platform key {stored.id}, with the scopes {', '.join(stored.scopes)}. {_KEEP_IT}"
+    return Answer({"id": stored.id, "key": key, "name": stored.name, "scopes": list(stored.scopes)}, sentence=words)
 
 
 @platform_keys.command(name="list")

@@ -111,10 +111,10 @@ class _Output:
 
     def __init__(self) -> None:
         self._file = sys.stdout.fileno()
-        found = os.fstat(self._file)
+        status = os.fstat(self._file)
         # What is appended to a file begins behind what it holds.
-        self._whole = found.st_size
-        self.is_file = stat.S_ISREG(found.st_mode)
+        self._whole = status.st_size
+        self.is_file = stat.S_ISREG(status.st_mode)
 
     def write(self, piece: bytes) -> None:
         left = memoryview(piece)

@@ -92,11 +92,11 @@ def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at
         InvalidRequest: with every fault of the query.
     """
     rows: list[_Row] = []
-    asked = parse_page_request(kind, query, None, **of)
-    start = asked.start
+    page_request = parse_page_request(kind, query, None, **of)
+    start = page_request.start
     while len(rows) < at_most:
         with transaction() as connection:
-            page = read_page(connection, asked.filters, start=start, limit=min(at_most - len(rows), LIMIT_MAX))
+            page = read_page(connection, page_request.filters, start=start, limit=min(at_most - len(rows), LIMIT_MAX))
         rows += page.rows
         start = page.next
         if start is None:

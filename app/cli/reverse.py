@@ -44,8 +44,8 @@ def reverse(
             raise Refused(f"{_NOTHING}.")
         result = _take_back(service, batch_id, reason)
     if as_json:
-        told = ("reversal_id", "transactions", "amount", "current_balance")
-        Answer({name: value for name, value in asdict(result).items() if name in told}).print(as_json=True)
+        names = ("reversal_id", "transactions", "amount", "current_balance")
+        Answer({name: value for name, value in asdict(result).items() if name in names}).print(as_json=True)
     else:
         _show_outcome(result)
 
@@ -82,7 +82,7 @@ def _count(number: int, meaning: str) -> str | None:
 
 
 def _show_outcome(result: Reversed) -> None:
-    codes = Counter(one.code for one in result.transactions)
+    codes = Counter(transaction.code for transaction in result.transactions)
     out = console()
     out.print()
     rows = {

@@ -134,8 +134,8 @@ def _reason(error: SQLAlchemyError) -> str:
 
     psycopg's messages contain no password.
     """
-    said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-    return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
+    line = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    return line.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
 
 
 def _organizations(connection: Connection) -> Facts:

@@ -79,7 +79,7 @@ def change(connection: Connection, user_id: int, **given: str | None) -> Answer:
     try:
         changes = read_changes(fields, settings())
     except InvalidRequest as error:
-        raise Refused(" ".join(sentence for found in error.faults.values() for sentence in found)) from None
+        raise Refused(" ".join(sentence for sentences in error.faults.values() for sentence in sentences)) from None
     changed = change_user(connection, user_id, changes)
     claimed = changed.claimed
     sentence = f"Claimed: {counted(claimed.points, 'point')}." if claimed.transactions else None
@@ -94,8 +94,8 @@ def entries(user_id: int, limit: int) -> Answer:
     """Show what made the balance of a user, newest first: credits, and what was taken back of them."""
     with transaction() as connection:
         rows.require(connection, user_id)
-    found = rows_of("entries", entry_pages.page, {}, at_most=limit, user_id=user_id)
-    return Answer(list(map(entry_pages.entries.document, found)), columns=_OF_ENTRIES)
+    newest = rows_of("entries", entry_pages.page, {}, at_most=limit, user_id=user_id)
+    return Answer(list(map(entry_pages.entries.document, newest)), columns=_OF_ENTRIES)
 
 
 @users.command()

@@ -166,14 +166,14 @@ def _meet_stranger() -> None:
 @pages.before_request
 def _meet_member() -> Page | None:
     require_secret(current_app)
-    found = None
+    current = None
     if token := session.get("token"):
         with single_statement() as connection:
-            found = sessions.find(connection, token)
-    if found is None:
+            current = sessions.find(connection, token)
+    if current is None:
         return _ask_to_sign_in()
-    g.session_id, g.member, g.organization_name = found.session_id, found.member, found.organization_name
-    g.time_zone = found.time_zone
+    g.session_id, g.member, g.organization_name = current.session_id, current.member, current.organization_name
+    g.time_zone = current.time_zone
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()

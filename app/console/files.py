@@ -153,8 +153,8 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Ro
 def _issued(
     batch: BatchRow, lines: Iterable[int | str], transactions: Sequence[batches.TransactionRow]
 ) -> Iterator[_Row]:
-    shown = payloads.transaction_payloads((batch, row) for row in transactions)
-    for line, body in zip(lines, shown, strict=True):
+    bodies = payloads.transaction_payloads((batch, row) for row in transactions)
+    for line, body in zip(lines, bodies, strict=True):
         yield (
             *(line, body["email"], body["reference"] or ""),
             *(body["label"] or "", body["amount"], body["state"], body["reversed"], body["id"]),

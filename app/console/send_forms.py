@@ -90,7 +90,8 @@ class ListForm(_AskedForm):
         if file and pasted.strip():
             say_beside(self.pasted, "Choose a file or paste addresses, not both.")
         elif file:
-            name = "".join(one for one in file.filename.rpartition("/")[2].rpartition("\\")[2] if one.isprintable())
+            own = file.filename.rpartition("/")[2].rpartition("\\")[2]
+            name = "".join(filter(str.isprintable, own))
             return file.read(), name[-_NAME_LENGTH_MAX:] or "the file"
         elif pasted.strip():
             return one_a_line(pasted).encode(), _PASTED

@@ -101,11 +101,11 @@ def keep(content: bytes, name: str, asked: Asked, *, token: str) -> Steps:
     """
     scope, member_id = current_scope(), current_member().id
     with list_checks.turn():
-        found, shown = yield from _look_at(content, name, asked)
+        content_or_question, findings = yield from _look_at(content, name, asked)
     with transaction() as connection:
         upload_id = uploads.add(connection, scope, member_id=member_id, name=name, content=content, token=token)
         if upload_id is not None:
-            uploads.judge(connection, upload_id, asked, found, shown)
+            uploads.judge(connection, upload_id, asked, content_or_question, findings)
 
 
 def keep_again(upload: UploadRow, content: bytes, asked: Asked, kept: Mapping[str, Any]) -> Steps:
@@ -119,12 +119,12 @@ def keep_again(upload: UploadRow, content: bytes, asked: Asked, kept: Mapping[st
         Busy: too many lists are being checked.
     """
     with list_checks.turn():
-        found, shown = yield from _look_at(content, upload.name, asked)
-    if found == upload.question == uploads.AMOUNT:
+        content_or_question, findings = yield from _look_at(content, upload.name, asked)
+    if content_or_question == upload.question == uploads.AMOUNT:
         raise Refused("Enter the points for each recipient.")
     with transaction() as connection:
         if uploads.get(connection, upload.token, upload.scope, lock=True).sent_at is None:
-            uploads.judge(connection, upload.id, asked, found, {**kept, **shown})
+            uploads.judge(connection, upload.id, asked, content_or_question, {**kept, **findings})
 
 
 def _look_at(

@@ -141,21 +141,21 @@ class DataDir:
 
     def password(self, name: str) -> str:
         """Return the password with this name; make it on the first call."""
-        known = self.read("secrets.json")
-        if name not in known:
-            known[name] = secrets.token_urlsafe(24)
-            self.write("secrets.json", known)
-        return str(known[name])
+        passwords = self.read("secrets.json")
+        if name not in passwords:
+            passwords[name] = secrets.token_urlsafe(24)
+            self.write("secrets.json", passwords)
+        return str(passwords[name])
 
     def secrets_key(self, *, make: bool) -> str | None:
         """Return the key that encrypts secrets; if there is none that may be read, make one (`make`) or return None."""
         if not make and not os.access(self.path / "secrets.json", os.R_OK):
             return None
-        known = self.read("secrets.json")
-        if _SECRETS_KEY not in known and make:
-            known[_SECRETS_KEY] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-            self.write("secrets.json", known)
-        return known.get(_SECRETS_KEY)
+        passwords = self.read("secrets.json")
+        if _SECRETS_KEY not in passwords and make:
+            passwords[_SECRETS_KEY] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+            self.write("secrets.json", passwords)
+        return passwords.get(_SECRETS_KEY)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:

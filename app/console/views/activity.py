@@ -29,9 +29,9 @@ def activity() -> str:
     with transaction() as connection:
         start = None if before is None else action_pages.position_before(connection, before)
         page = action_pages.page(connection, filters, start=start, limit=_ROWS)
-    shown = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]
+    lines = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]
     older = None if page.next is None else page.rows[-1].id
-    return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)
+    return render_template("console/activity.html", actions=lines, is_first=before is None, older=older)
 
 
 def _who(action: ActionRow) -> str:

@@ -74,7 +74,7 @@ class Choice(NamedTuple):
         Raises:
             InvalidRequest: as for such a caller.
         """
-        of = {"transactions": [batch_id * POSITIONS + one for one in self.positions]}
+        of = {"transactions": [batch_id * POSITIONS + position for position in self.positions]}
         fields = (of if self.positions else {"batch": batch_id}) | {"amount": self.amount, "reason": reason}
         return ReverseReading(fields, settings()).request()
 

@@ -84,20 +84,20 @@ def outcome_file(token: str, kind: str) -> Response:
 
 def batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:
     """Return the batches of a list in order; none until it is sent."""
-    return [batches.get(connection, one, **upload.scope._asdict()) for one in upload.batch_ids or ()]
+    return [batches.get(connection, batch_id, **upload.scope._asdict()) for batch_id in upload.batch_ids or ()]
 
 
 @pages.post("/send/<token>/again", role=SENDER)
 def copy_list(token: str) -> Page:
     """Make a new list of a sent one."""
 
-    def made(connection: Connection) -> NewList:
+    def new_list(connection: Connection) -> NewList:
         upload = get_list(connection, token)
         if upload.sent_at is None:
             raise NotFound("sent list", token)
         return sent_before.copy_of(connection, upload)
 
-    return _made(made, or_back_to=url_for("console.outcome", token=token))
+    return _made(new_list, or_back_to=url_for("console.outcome", token=token))
 
 
 @pages.post("/send/<token>/unpaid", role=SENDER)
@@ -126,11 +126,11 @@ def batch_file(batch_id: int, kind: str) -> Response:
 def list_unpaid_of_batch(batch_id: int) -> Page:
     """Make a new list of those recipients of a batch who were not paid."""
 
-    def made(connection: Connection) -> NewList:
+    def new_list(connection: Connection) -> NewList:
         batch = get_batch(connection, batch_id)
         return sent_before.unpaid_of(connection, [batch], f"batch {batch_id}")
 
-    return _made(made, or_back_to=url_for("console.show_batch", batch_id=batch_id))
+    return _made(new_list, or_back_to=url_for("console.show_batch", batch_id=batch_id))
 
 
 def _unpaid(connection: Connection, token: str) -> NewList:
@@ -173,10 +173,10 @@ def example() -> Response:
 def bad_lines(token: str, kind: str) -> Response:
     """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
     with transaction() as connection:
-        found = get_list(connection, token)
-        bad = uploads.bad_lines_of(connection, found.id)
-    own = (found.findings or {}).get("heading", [])
-    name = f"{found.name.rpartition('.')[0] or found.name}.left-out"
+        upload = get_list(connection, token)
+        bad = uploads.bad_lines_of(connection, upload.id)
+    own = (upload.findings or {}).get("heading", [])
+    name = f"{upload.name.rpartition('.')[0] or upload.name}.left-out"
     rows = (_whole(line, len(own)) for line in bad)
     return files.file(kind, name, [*own, *LEFT_OUT], rows, lines=len(bad))
 

@@ -29,7 +29,7 @@ from app.uploads.listed import senders_since
 
 @pages.get("/statement")
 def statement() -> str:
-    month, found = _of_month()
+    month, of_month = _of_month()
     organization_id, sandbox = current_scope()
 
     def read(connection: Connection) -> tuple[Makeup, Authors]:
@@ -40,9 +40,9 @@ def statement() -> str:
     return render_template(
         "console/statement.html",
         month=month,
-        days=found.days,
-        total=found.total,
-        bars=bars({day: line.debited for day, line in found.days.items()}),
+        days=of_month.days,
+        total=of_month.total,
+        bars=bars({day: line.debited for day, line in of_month.days.items()}),
         makeup=makeup,
         authors=authors,
     )
@@ -51,15 +51,15 @@ def statement() -> str:
 @pages.get("/statement.csv", defaults={"kind": files.CSV})
 @pages.get("/statement.xlsx", defaults={"kind": files.XLSX})
 def statement_file(kind: str) -> Response:
-    month, found = _of_month()
+    month, of_month = _of_month()
     name = f"statement-{month.name}{'-sandbox' if is_sandbox() else ''}"
-    return files.file(kind, name, HEADING, found.rows(), lines=len(found.days))
+    return files.file(kind, name, HEADING, of_month.rows(), lines=len(of_month.days))
 
 
 def _of_month() -> tuple[Month, Statement]:
     read = partial(statement_of_month, scope=current_scope(), text=request.args.get("month"))
-    _, month, found = long_read(read, within=single_statement)
-    return month, found
+    _, month, of_month = long_read(read, within=single_statement)
+    return month, of_month
 
 
 # The size of the picture, in its own units; a page scales it.
@@ -125,8 +125,8 @@ def overview() -> str:
     every = Filters(**scope._asdict())
     with transaction() as connection:
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
-    shown = dict(list(by_day.items())[-_DAYS_SHOWN:])
-    issued = sum(shown.values())
+    recent = dict(list(by_day.items())[-_DAYS_SHOWN:])
+    issued = sum(recent.values())
     return render_template(
         "console/overview.html",
         organization=organization,
@@ -139,7 +139,7 @@ def overview() -> str:
         held=held,
         months=months,
         issued=issued,
-        bars=bars(shown),
+        bars=bars(recent),
         senders=senders,
         refills=refills,
     )
@@ -161,9 +161,9 @@ def _senders(connection: Connection, scope: Scope, months: Months) -> list[tuple
     """Return who had most points issued this month: the id and name of each member, and what the API sent (no id)."""
     since = datetime.combine(months.first_day, time(), UTC)
     members = senders_since(connection, scope, since=since)
-    names = names_of(connection, [one.member_id for one in members])
-    found: list[tuple[int | None, str, int]] = [(one.member_id, names[one.member_id], one.points) for one in members]
-    by_programs = months.so_far - sum(one.points for one in members)
+    names = names_of(connection, [row.member_id for row in members])
+    senders: list[tuple[int | None, str, int]] = [(row.member_id, names[row.member_id], row.points) for row in members]
+    by_programs = months.so_far - sum(row.points for row in members)
     if by_programs > 0:
-        found.append((None, "Programs, by the API", by_programs))
-    return sorted(found, key=lambda one: -one[2])[:_SENDERS_SHOWN]
+        senders.append((None, "Programs, by the API", by_programs))
+    return sorted(senders, key=lambda row: -row[2])[:_SENDERS_SHOWN]

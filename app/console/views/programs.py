@@ -103,8 +103,8 @@ def _list_page(form: WebhookForm) -> str:
 def _by_type(faults: Faults, types: Sequence[str]) -> Faults:
     """Return the faults of a webhook for a person, who has written the types as one text and not as an array."""
     others = {name: sentences for name, sentences in faults.items() if name.partition(".")[0] != "types"}
-    by_place = {f"types.{place}": one for place, one in enumerate(types)}
-    of_types = [f"{shown(one)}: {faults[place][0]}" for place, one in by_place.items() if place in faults]
+    by_place = {f"types.{place}": pattern for place, pattern in enumerate(types)}
+    of_types = [f"{shown(pattern)}: {faults[place][0]}" for place, pattern in by_place.items() if place in faults]
     if "types" in faults:
         of_types.append(f"Types of events may be {TYPES_MAX} at most, but are {len(types)}.")
     return {**others, **({"types": of_types} if of_types else {})}

@@ -77,13 +77,13 @@ def _one_of(label: str, words: Sequence[str] = ()) -> SelectField:
     return SelectField(label, choices=[_ANY, *(SelectChoice(word, word.replace("_", " ")) for word in words)])
 
 
-def _transactions(found: Sequence[Any]) -> dict[str, Any]:
-    return {"rows": list(zip((batch for batch, _ in found), payloads.transaction_payloads(found), strict=True))}
+def _transactions(rows: Sequence[Any]) -> dict[str, Any]:
+    return {"rows": list(zip((batch for batch, _ in rows), payloads.transaction_payloads(rows), strict=True))}
 
 
-def _reversals(found: Sequence[Any]) -> dict[str, Any]:
+def _reversals(rows: Sequence[Any]) -> dict[str, Any]:
     with transaction() as connection:
-        return {"rows": found, "authors": authors_of(connection, found)}
+        return {"rows": rows, "authors": authors_of(connection, rows)}
 
 
 _BATCH = {
@@ -123,19 +123,19 @@ def _show(name: str, of: Search) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         form = of.form(_choices(connection, who, of))
-    found, names = _found(of, who, form)
-    return render_template(f"console/{name}.html", **of.shown(found), **names)
+    rows, names = _page_found(of, who, form)
+    return render_template(f"console/{name}.html", **of.shown(rows), **names)
 
 
 def _choices(connection: Connection, who: Caller, of: Search) -> dict[str, list[SelectChoice]]:
     """Return the members and the keys of the mode to choose from, where the search asks for them."""
     if "sender" in of.fields:
         names = {member.id: member.name for member in members.find_all(connection, who.organization.id)}
-        return {"sender": [SelectChoice(str(one), name) for one, name in {**names, BY_API: "the API"}.items()]}
+        return {"sender": [SelectChoice(str(value), name) for value, name in {**names, BY_API: "the API"}.items()]}
     if "api_key" in of.fields:
         keys = [key for key in api_keys.find_all(connection, who.organization.id) if key.sandbox == who.sandbox]
         names = {key.id: with_name(f"{key.id} ({key.start}…)", key.name) for key in keys}
-        return {"api_key": [SelectChoice(str(one), name) for one, name in names.items()]}
+        return {"api_key": [SelectChoice(str(value), name) for value, name in names.items()]}
     return {}
 
 
@@ -145,7 +145,7 @@ _NAMES = {"email_part": "email", "label_part": "label"}
 _NOT_KNOWN = "The address of this page asks for something that this list does not know. Show all, and search again."
 
 
-def _asked_of(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[str] = ()) -> PageRequest:
+def _page_request(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[str] = ()) -> PageRequest:
     """Return the requested page; with faults, which the form then says, it is the first page without filters.
 
     A form also sends its empty fields, which are ignored. A day means the whole day in the zone of the member.
@@ -171,19 +171,19 @@ def _asked_of(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[str] 
         return parse_page_request(of.kind, _query(always), who)
 
 
-def _found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any], dict[str, Any]]:
+def _page_found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return the rows of the page that a form asks for, none if it has faults, and what the templates of lists take."""
-    asked = _asked_of(of, who, form)
+    page_request = _page_request(of, who, form)
     page: Page[Any] = Page([], None)
-    totals, wanted = None, {"filters": asked.filters, "limit": asked.limit}
+    totals, wanted = None, {"filters": page_request.filters, "limit": page_request.limit}
     # Of one address the points are not those of its batches.
-    has_totals = asked.start is None and (of.kind != "batches" or asked.filters.email_key is None)
+    has_totals = page_request.start is None and (of.kind != "batches" or page_request.filters.email_key is None)
     if not form.errors:
         with nullcontext() if of.kind == "reversals" else searches.turn():  # There are few reversals.
-            page = long_read(partial(of.page_of, start=asked.start, **wanted))
+            page = long_read(partial(of.page_of, start=page_request.start, **wanted))
             if of.totals_of and has_totals and any(text.strip() for text in request.args.values()):
                 totals = long_read(partial(of.totals_of, first=page, **wanted))
-    cursor = next_cursor(of.kind, asked, page)
+    cursor = next_cursor(of.kind, page_request, page)
     return page.rows, {"form": form, "next_cursor": cursor, "totals": totals, "asked": request.args}
 
 
@@ -202,7 +202,7 @@ def _query(parameters: Mapping[str, str]) -> Query:
 
 def _say(form: BaseForm, error: InvalidRequest) -> None:
     """Show the faults of a query beside the fields of the form; one that is in no field is of the page's address."""
-    of_fields = {name: found for name, found in error.faults.items() if _NAMES.get(name, name) in form}
+    of_fields = {name: sentences for name, sentences in error.faults.items() if _NAMES.get(name, name) in form}
     for name in {"created_from", "created_to"} & set(of_fields):
         of_fields[name] = [f"{subject(form[name].label.text)} must be a day of the calendar, such as 2026-01-31."]
     for name in {"status", "state"} & set(of_fields):
@@ -224,13 +224,13 @@ def _file(of: Search) -> Response:
     form = of.form({})
     with transaction() as connection:
         who = calling_member(connection)
-    asked = _asked_of(of, who, form, beside=("after",))
+    page_request = _page_request(of, who, form, beside=("after",))
     if form.errors:
         raise InvalidRequest(form.errors)
     faults = FaultsFound()
     after = read_parameter(request.args.to_dict(flat=False), "after", id_of(NOUNS[of.kind]), faults)
     faults.raise_if_any()
-    export = begin(of.kind, CSV, asked.filters, after=after)
+    export = begin(of.kind, CSV, page_request.filters, after=after)
 
     def content() -> Iterator[bytes]:
         if after is None:

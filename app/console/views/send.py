@@ -188,7 +188,7 @@ def confirm(token: str) -> Page:
         if not is_locked_out(error):
             raise
         return _with_cost("console/confirm.html", token, refusal=_BUSY)
-    queued = [one.batch_id for one in accepted or () if one.status == QUEUED]
+    queued = [acceptance.batch_id for acceptance in accepted or () if acceptance.status == QUEUED]
     if queued:
         assert upload.recipients is not None, "what is sent is checked"
         current_record().batch_id = queued[-1]

@@ -156,8 +156,8 @@ def place() -> Place:
 def _browser() -> str:
     """Return the browser and its system, such as `Firefox on Linux`."""
     named = request.user_agent.string
-    found, system = (next((words[mark] for mark in words if mark in named), "") for words in (_BROWSERS, _SYSTEMS))
-    return f"{found or 'another browser'} on {system}" if system else found or "another browser"
+    browser, system = (next((words[mark] for mark in words if mark in named), "") for words in (_BROWSERS, _SYSTEMS))
+    return f"{browser or 'another browser'} on {system}" if system else browser or "another browser"
 
 
 def _address() -> str:
