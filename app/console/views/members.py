@@ -1,7 +1,9 @@
 """*Members*: add and remove them, make links, change roles, end sessions. *Your account*: what each changes alone."""
 
+from collections.abc import Callable
+from typing import Any
+
 from flask import g, render_template, request, session
-from sqlalchemy import Connection
 
 from app.console.blueprints import Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https
@@ -45,9 +47,7 @@ def member(member_id: int) -> str:
 @pages.post("/members/<int:member_id>/link", role=ADMIN)
 def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
-    with change(shown_once=_LINK_LOST) as connection:
-        row = _own(connection, member_id)
-        token = links.make_link(connection, row, by=current_member().id)
+    row, token = _act(member_id, links.make_link, shown_once=_LINK_LOST)
     return _link_page(row, token)
 
 
@@ -57,9 +57,7 @@ def change_role(member_id: int) -> Page:
     if not form.validate():
         return _member_page(member_id, form), 400
     try:
-        with change() as connection:
-            row = _own(connection, member_id)
-            rows.change_role(connection, row, form.role.data, by=current_member().id)
+        row, _ = _act(member_id, rows.change_role, form.role.data)
     except Refused as error:
         say_beside(form.role, error.sentence)
         return _member_page(member_id, form), 409
@@ -68,25 +66,25 @@ def change_role(member_id: int) -> Page:
 
 @pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
 def end_sessions(member_id: int) -> Page:
-    with change() as connection:
-        row = _own(connection, member_id)
-        ended = rows.end_sessions(connection, row, by=current_member().id)
+    row, ended = _act(member_id, rows.end_sessions)
     return to_page("members", f"{row.name} is signed out everywhere." if ended else f"{row.name} was not signed in.")
 
 
 @pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
     try:
-        with change() as connection:
-            row = _own(connection, member_id)
-            rows.remove(connection, row, by=current_member().id)
+        row, _ = _act(member_id, rows.remove)
     except Refused as error:
         return to_page("members", error.sentence, "bad")
     return to_page("members", f"{row.name} is no longer a member.")
 
 
-def _own(connection: Connection, member_id: int) -> Member:
-    return rows.lock(connection, member_id, organization_id=current_member().organization_id)
+def _act(member_id: int, rule: Callable[..., Any], *values: str, shown_once: str = "") -> tuple[Member, Any]:
+    """Do what a form asks for, once, with the member locked; return the member, and what the rule returns."""
+    who = current_member()
+    with change(shown_once=shown_once) as connection:
+        row = rows.lock(connection, member_id, organization_id=who.organization_id)
+        return row, rule(connection, row, *values, by=who.id)
 
 
 def _list_page(form: MemberForm) -> str:
