@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from sqlalchemy import Connection
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app import api_keys, organizations
 from app.cli.answer import Answer, columns, document
 from app.cli.operator_command import change_command, read_command
-from app.cli.options import ORGANIZATION_ID, RowId
+from app.cli.options import ORGANIZATION_ID, Command, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.members import links
 from app.members import members as member_rows
@@ -126,7 +126,6 @@ def _bounds(row: Mapping[str, Any]) -> str:
     return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words() or "–"
 
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _KEEP_IT = "It is shown once and not stored: keep it now."
 _POINTS = click.IntRange(1, INT64_MAX)
 _START, _MOMENTS = ("Starts with", "start"), ("created_at", "last_used_at", "revoked_at")
@@ -134,7 +133,7 @@ _OF_KEYS = columns("id", "name", "mode", _START, ("Bounds", _bounds), *_MOMENTS)
 _OF_PLATFORM = columns("id", "name", ("Scopes", lambda row: " ".join(row["scopes"])), _START, *_MOMENTS)
 
 
-def _scope_option(scopes: Sequence[str], default: str) -> Callable[[_Command], _Command]:
+def _scope_option(scopes: Sequence[str], default: str) -> Callable[[Command], Command]:
     words = f"What the key may do; give it several times for several [default: {default}]."
     return click.option("--scope", "scopes", multiple=True, type=click.Choice(scopes), help=words)
 

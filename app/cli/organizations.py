@@ -1,6 +1,6 @@
 """`points organizations`: make them, show them, refill them, and stop them from issuing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app import organizations as rows
 from app.cli.answer import Answer, columns
 from app.cli.operator_command import change_command, read_command
-from app.cli.options import ORGANIZATION_ID
+from app.cli.options import ORGANIZATION_ID, Command
 from app.ledger.refill import open_organization, refill_once
 from app.settings import INT64_MAX, settings
 from app.values.numbers import points
@@ -51,7 +51,7 @@ class _NumberOrNone(click.ParamType[Any]):
         return value if value == "none" else self._range.convert(value, param, ctx)
 
 
-def _or_none(at_least: int, at_most: int, *names: str, words: str) -> Any:
+def _or_none(at_least: int, at_most: int, *names: str, words: str) -> Callable[[Command], Command]:
     return click.option(*names, type=_NumberOrNone(at_least, at_most), metavar="N|none", help=words)
 
 
