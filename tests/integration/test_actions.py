@@ -48,7 +48,7 @@ def _command(group: click.Group, name: str, *arguments: Any) -> Answer:
     assert callback is not None
     *places, last = arguments or ((),)
     named = last if isinstance(last, dict) else {}
-    answer: Answer = callback.__wrapped__(*(places if named else arguments), **named)
+    answer: Answer = vars(callback)["__wrapped__"](*(places if named else arguments), **named)
     return answer
 
 

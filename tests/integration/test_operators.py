@@ -20,7 +20,7 @@ def _answer(group: click.Group, name: str, *arguments: Any) -> Answer:
     """Give a command, and return what it answers."""
     command = group.commands[name]
     assert command.callback is not None
-    answer: Answer = command.callback.__wrapped__(*arguments)
+    answer: Answer = vars(command.callback)["__wrapped__"](*arguments)
     return answer
 
 
