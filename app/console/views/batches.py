@@ -39,15 +39,10 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
-        rows = batches.transactions_of(
-            connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
-        )
-        sums = sums_of(connection, [batch.id], organization_id=batch.organization_id)
-        points = (
-            schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
-            if batch.status in (AWAITING_APPROVAL, SCHEDULED)
-            else None
-        )
+        of, is_kept = {"organization_id": batch.organization_id}, batch.status in (AWAITING_APPROVAL, SCHEDULED)
+        rows = batches.transactions_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN)
+        sums = sums_of(connection, [batch.id], **of)
+        points = schedule.points_of(connection, batch.id, **of) if is_kept else None
         reversed_by = reversals.of_batch(connection, batch.id, **who.scope._asdict(), at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)

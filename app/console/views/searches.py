@@ -86,6 +86,11 @@ def _reversals(rows: Sequence[Any]) -> dict[str, Any]:
         return {"rows": rows, "authors": authors_of(connection, rows)}
 
 
+def _far(page_of: Callable[..., Page[Any]]) -> Callable[..., Page[Any]]:
+    """Look as far back as for a person."""
+    return partial(page_of, is_far=True)
+
+
 _BATCH = {
     "status": _one_of("Status", STATUSES),
     **_typed(label="Label, or a part of it"),
@@ -108,7 +113,6 @@ _REQUEST = {
     **_days("Called"),
 }
 _REVERSAL = {"status": _one_of("Status", REVERSAL_STATUSES), **_days("Requested")}
-_far = partial(partial, is_far=True)  # A person looks further back.
 _ISSUED = (_far(transaction_pages.page), transaction_pages.totals, _transactions)
 SEARCHES = {
     "batches": Search("batches", _BATCH, _far(batch_pages.page), batch_pages.totals),
