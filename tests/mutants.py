@@ -280,7 +280,7 @@ MUTANTS = (
         edits=[
             (
                 "app/local/supervisor.py",
-                'if process_identity(process) != known["created"]:',
+                'if process_identity(process) != left["created"]:',
                 'if process_identity(process) == "":',
             )
         ],

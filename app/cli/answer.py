@@ -15,8 +15,20 @@ from app.errors import Refused
 from app.values.texts import in_utf8
 from app.values.timestamps import timestamp
 
-# Each heading of a table, with the key of a row or a function that makes the cell.
-Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
+# What a cell is made of: the key of a row, or a function of it.
+Cell = str | Callable[[Mapping[str, Any]], str]
+Columns = Mapping[str, Cell]  # By their headings.
+_HEADINGS = {"id": "ID", "email": "E-mail"}
+
+
+def columns(*cells: str | tuple[str, Cell]) -> Columns:
+    """Return the columns of a table, each with a heading, or with the one that its key says: `created_at`, Created."""
+    return dict(cell if isinstance(cell, tuple) else (_heading(cell), cell) for cell in cells)
+
+
+def _heading(key: str) -> str:
+    word = key.removeprefix("is_").removesuffix("_at").removesuffix("_id").replace("_", " ")
+    return _HEADINGS.get(key, word.capitalize())
 
 
 def document(row: Any, **more: object) -> dict[str, Any]:

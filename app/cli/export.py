@@ -5,7 +5,6 @@ import stat
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import date
 
 import click
 from sqlalchemy.exc import DBAPIError
@@ -20,15 +19,14 @@ from app.exports.columns import BATCHES, CSV, JSONL, KINDS, REVERSALS, TRANSACTI
 from app.exports.export import Export, begin
 from app.exports.sources import NOUNS
 from app.local.datadir import DataDir
-from app.local.interrupts import end_gently
+from app.local.terminal import end_gently
 from app.pages.filters import Filters
 from app.pages.queries import parse_page_request
 from app.postgres.database import is_away, transaction
 from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
 from app.values.numbers import counted, points
 from app.values.texts import shown
-from app.values.timestamps import timestamp
-from app.values.zones import ZONE_OF_ALL, day_of
+from app.values.zones import ZONE_OF_ALL, whole_day
 
 _A_DAY_OR_TIME = "must be a day such as 2026-01-31, or a time in ISO 8601 with its zone"
 # The options that are filters of a list, by their parameters.
@@ -60,13 +58,13 @@ def export() -> None:
 def _command(kind: str) -> click.Command:
     filters = {**_PERIOD, **_FILTERS[kind]}
 
-    def run(*, organization_id: int, form: str, sandbox: bool, after: int | None, data_dir: str, **asked: str) -> None:
+    def run(*, organization_id: int, form: str, sandbox: bool, after: int | None, data_dir: str, **given: str) -> None:
         end_gently()  # However the command is ended, it leaves no embedded server behind.
         with database(DataDir(data_dir)):
-            wanted = _filters(kind, organization_id, asked, sandbox=sandbox)
-            made = begin(kind, form, wanted, after=after)
-            _write(made, kind)
-        click.echo(_summary(made, kind), err=True)
+            wanted = _filters(kind, organization_id, given, sandbox=sandbox)
+            stream = begin(kind, form, wanted, after=after)
+            _write(stream, kind)
+        click.echo(_summary(stream, kind), err=True)
 
     options = [
         click.argument("organization_id", type=ORGANIZATION_ID),
@@ -95,7 +93,9 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
     """Read the options by the rules of the lists; those with a fault are a UsageError."""
     with transaction() as connection:
         organizations.get(connection, organization_id, sandbox=sandbox)
-    query = {name: [_moment(name, value)] for name, value in given.items() if value is not None}
+    query = {name: [value] for name, value in given.items() if value is not None}
+    for name in query.keys() & _PERIOD:
+        query[name] = [whole_day(ZONE_OF_ALL, query[name][0], is_last=name == "created_to")]
     query["sandbox"] = [str(sandbox)]
     try:
         return parse_page_request(kind, query, None, organization_id=organization_id, also=("sandbox",)).filters
@@ -107,26 +107,15 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
         raise click.UsageError(in_words_of_options(faults, options)) from None
 
 
-def _moment(name: str, text: str) -> str:
-    """Return the moment of a day of `_PERIOD`; any other text as it is: the rules of the lists judge it."""
-    if name not in _PERIOD:
-        return text
-    try:
-        first, last = day_of(ZONE_OF_ALL, date.fromisoformat(text))
-    except (ValueError, OverflowError):
-        return text
-    return timestamp(first if name == "created_from" else last)
-
-
 class _Output:
     """Standard output. `whole` bytes of it hold the pieces that were written to their end."""
 
     def __init__(self) -> None:
         self._file = sys.stdout.fileno()
-        found = os.fstat(self._file)
+        status = os.fstat(self._file)
         # What is appended to a file begins behind what it holds.
-        self._whole = found.st_size
-        self.is_file = stat.S_ISREG(found.st_mode)
+        self._whole = status.st_size
+        self.is_file = stat.S_ISREG(status.st_mode)
 
     def write(self, piece: bytes) -> None:
         left = memoryview(piece)
@@ -141,18 +130,18 @@ class _Output:
                 os.ftruncate(self._file, self._whole)
 
 
-def _write(made: Export, kind: str) -> None:
+def _write(stream: Export, kind: str) -> None:
     """Write an export.
 
     Raises:
         Refused: it was stopped, or could not be written or read; the sentence says how to go on.
     """
     output = _Output()
-    last_id = made.after
+    last_id = stream.after
     try:
-        for piece in made.content():
+        for piece in stream.content():
             output.write(piece)
-            last_id = made.last_id
+            last_id = stream.last_id
     except KeyboardInterrupt:
         why = "The export was stopped"
     except BrokenPipeError:
@@ -178,9 +167,9 @@ def _how_to_go_on(kind: str, last_id: int | None, output: _Output) -> str:
     return f"Written was {NOUNS[kind]} {last_id}, and perhaps more: {how}, behind that row."
 
 
-def _summary(made: Export, kind: str) -> str:
-    sums = [points(made.sums["points"]) + " points"]
-    if made.sums.get("reversed"):
-        sums.append(f"of which {points(made.sums['reversed'])} went back")
+def _summary(stream: Export, kind: str) -> str:
+    sums = [points(stream.sums["points"]) + " points"]
+    if stream.sums.get("reversed"):
+        sums.append(f"of which {points(stream.sums['reversed'])} went back")
     ending = "es" if kind == BATCHES else "s"
-    return f"Exported {counted(made.rows, NOUNS[kind], ending)}: {', '.join(sums)}."
+    return f"Exported {counted(stream.rows, NOUNS[kind], ending)}: {', '.join(sums)}."

@@ -3,11 +3,12 @@
 import functools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import click
 from psycopg.errors import InsufficientPrivilege, QueryCanceled
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 import migrations
@@ -15,11 +16,10 @@ from app.cli.answer import Answer, write_error
 from app.cli.options import data_dir_option, json_option
 from app.errors import PointsError, Refused
 from app.local import servers
-from app.local.datadir import DataDir
-from app.local.interrupts import end_gently
-from app.local.owner import user_name
+from app.local.datadir import DataDir, user_name
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
+from app.local.terminal import end_gently
 from app.pages.filters import Page
 from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import Query, parse_page_request
@@ -59,6 +59,27 @@ def operator_command(
     return command
 
 
+def read_command(function: Callable[..., Answer]) -> Callable[..., None]:
+    """Make a function that takes a connection, to read, into an operator command."""
+    return operator_command(_connected(function, transaction))
+
+
+def change_command(function: Callable[..., Answer], **options: bool) -> Callable[..., None]:
+    """Make a function that takes a connection into an operator command, whose giver is the author of the change."""
+    return operator_command(_connected(function, lambda: transaction(by=by_operator())), **options)
+
+
+def _connected(
+    function: Callable[..., Answer], within: Callable[[], AbstractContextManager[Connection]]
+) -> Callable[..., Answer]:
+    @functools.wraps(function)
+    def connected(*arguments: Any, **named: Any) -> Answer:
+        with within() as connection:
+            return function(connection, *arguments, **named)
+
+    return connected
+
+
 def by_operator() -> Author:
     """Return who gives the command, as the author of what it does: the system user."""
     return Author(operator=user_name(os.getuid())[:OPERATOR_LENGTH_MAX])
@@ -71,11 +92,11 @@ def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at
         InvalidRequest: with every fault of the query.
     """
     rows: list[_Row] = []
-    asked = parse_page_request(kind, query, None, **of)
-    start = asked.start
+    page_request = parse_page_request(kind, query, None, **of)
+    start = page_request.start
     while len(rows) < at_most:
         with transaction() as connection:
-            page = read_page(connection, asked.filters, start=start, limit=min(at_most - len(rows), LIMIT_MAX))
+            page = read_page(connection, page_request.filters, start=start, limit=min(at_most - len(rows), LIMIT_MAX))
         rows += page.rows
         start = page.next
         if start is None:

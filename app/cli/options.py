@@ -12,7 +12,7 @@ from app.local.datadir import DEFAULT
 from app.recipient_files.text import ListText, SheetUnclear, opened
 from app.values.ids import require_id
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class RowId(click.ParamType[int]):
@@ -58,7 +58,7 @@ patience_option = click.option(
 )
 
 
-def calling_options(command: _Command) -> _Command:
+def calling_options(command: Command) -> Command:
     """Give a command that calls the service the key that it calls with, and the URL."""
     return _key_option(_url_option(command))
 

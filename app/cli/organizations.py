@@ -1,6 +1,6 @@
 """`points organizations`: make them, show them, refill them, and stop them from issuing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -8,11 +8,10 @@ import click
 from sqlalchemy import Connection
 
 from app import organizations as rows
-from app.cli.answer import Answer, Columns
-from app.cli.operator_command import by_operator, operator_command
-from app.cli.options import ORGANIZATION_ID
+from app.cli.answer import Answer, columns
+from app.cli.operator_command import change_command, read_command
+from app.cli.options import ORGANIZATION_ID, Command
 from app.ledger.refill import open_organization, refill_once
-from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
 from app.values.numbers import points
 from app.values.timestamps import HOLD_DAYS_MAX
@@ -29,18 +28,12 @@ def _approval(row: Mapping[str, Any]) -> str:
     return "never" if above is None else f"{row['approval_of']} above {points(above)}"
 
 
-_COLUMNS: Columns = {
-    "ID": "id",
-    "Name": "name",
-    "Balance": "balance",
-    "After last refill": "last_refill",
-    "Sandbox": "sandbox_balance",
-    "Low below": "low_balance",
-    "Held": lambda row: "for ever" if row["held_days"] is None else f"{row['held_days']} days",
-    "Approval": _approval,
-    "State": _state,
-    "Created": "created_at",
-}
+_COLUMNS = columns(
+    *("id", "name", "balance", ("After last refill", "last_refill"), ("Sandbox", "sandbox_balance")),
+    ("Low below", "low_balance"),
+    ("Held", lambda row: "for ever" if row["held_days"] is None else f"{row['held_days']} days"),
+    *(("Approval", _approval), ("State", _state), "created_at"),
+)
 _POINTS = click.IntRange(0, INT64_MAX)
 
 _organization_argument = click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
@@ -58,6 +51,10 @@ class _NumberOrNone(click.ParamType[Any]):
         return value if value == "none" else self._range.convert(value, param, ctx)
 
 
+def _or_none(at_least: int, at_most: int, *names: str, words: str) -> Callable[[Command], Command]:
+    return click.option(*names, type=_NumberOrNone(at_least, at_most), metavar="N|none", help=words)
+
+
 @click.group()
 def organizations() -> None:
     """Make, show, refill, disable and suspend organizations."""
@@ -67,31 +64,28 @@ def organizations() -> None:
 @click.argument("name")
 @click.option("--balance", type=_POINTS, default=0, show_default=True, help="Opening live balance, a refill.")
 @click.option("--sandbox-balance", type=_POINTS, help="Opening sandbox balance [default: POINTS_SANDBOX_BALANCE].")
-@partial(operator_command, makes_data=True)
-def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
+@partial(change_command, makes_data=True)
+def create(connection: Connection, name: str, balance: int, sandbox_balance: int | None) -> Answer:
     """Make an organization. Its opening balances are refills."""
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
-    with transaction(by=by_operator()) as connection:
-        organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
-        sentence = f"Made organization {organization_id}. Next: points keys create {organization_id}"
-        return _show(connection, organization_id, sentence)
+    organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
+    sentence = f"Made organization {organization_id}. Next: points keys create {organization_id}"
+    return _show(connection, organization_id, sentence)
 
 
 @organizations.command(name="list")
-@operator_command
-def list_organizations() -> Answer:
+@read_command
+def list_organizations(connection: Connection) -> Answer:
     """List all organizations."""
-    with transaction() as connection:
-        return Answer(rows.find_all_whole(connection), columns=_COLUMNS)
+    return Answer(rows.find_all_whole(connection), columns=_COLUMNS)
 
 
 @organizations.command()
 @_organization_argument
-@operator_command
-def show(organization_id: int) -> Answer:
+@read_command
+def show(connection: Connection, organization_id: int) -> Answer:
     """Show one organization."""
-    with transaction() as connection:
-        return _show(connection, organization_id)
+    return _show(connection, organization_id)
 
 
 @organizations.command(context_settings={"ignore_unknown_options": True})  # A negative number is not an option.
@@ -99,66 +93,52 @@ def show(organization_id: int) -> Answer:
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
 @click.option("--reference", help="Your own name for this refill. With the same name again, nothing is booked.")
-@operator_command
-def refill(organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
+@change_command
+def refill(connection: Connection, organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
     """Add AMOUNT points to an organization's balance."""
-    with transaction(by=by_operator()) as connection:
-        booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
-        mode = "sandbox" if sandbox else "live"
-        sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
-        if not booked.is_new:
-            before = f"the refill of {points(amount)} {mode} points with this reference was booked before"
-            sentence = f"Nothing was booked: {before}."
-        return _show(connection, organization_id, sentence)
+    booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
+    mode = "sandbox" if sandbox else "live"
+    sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
+    if not booked.is_new:
+        before = f"the refill of {points(amount)} {mode} points with this reference was booked before"
+        sentence = f"Nothing was booked: {before}."
+    return _show(connection, organization_id, sentence)
+
+
+_DAYS = f"For how many days points may be held, 1 to {HOLD_DAYS_MAX}; none: for ever."
+_LOW = "Write an event when the live balance falls below this; none: never."
 
 
 @organizations.command(name="set")
 @_organization_argument
-@click.option(
-    "--held-days",
-    type=_NumberOrNone(1, HOLD_DAYS_MAX),
-    metavar="N|none",
-    help=f"For how many days points may be held, 1 to {HOLD_DAYS_MAX}; none: for ever.",
-)
-@click.option(
-    "--low-balance",
-    type=_NumberOrNone(1, INT64_MAX),
-    metavar="N|none",
-    help="Write an event when the live balance falls below this; none: never.",
-)
-@operator_command
-def set_values(organization_id: int, **given: Any) -> Answer:
+@_or_none(1, HOLD_DAYS_MAX, "--held-days", words=_DAYS)
+@_or_none(1, INT64_MAX, "--low-balance", words=_LOW)
+@change_command
+def set_values(connection: Connection, organization_id: int, **given: Any) -> Answer:
     """Set options of an organization, from its next batch on."""
-    return _changed(organization_id, "give --held-days, --low-balance, or both", **given)
+    return _changed(connection, organization_id, "give --held-days, --low-balance, or both", **given)
+
+
+_ABOVE = "Sends of more points than this await an approval; none: no send does."
+_OF = "Of the console's sends, or of all: those of keys too."
 
 
 @organizations.command()
 @_organization_argument
-@click.option(
-    "--above",
-    "approval_above",
-    type=_NumberOrNone(0, INT64_MAX),
-    metavar="N|none",
-    help="Sends of more points than this await an approval; none: no send does.",
-)
-@click.option(
-    "--of",
-    "approval_of",
-    type=click.Choice(rows.APPROVAL_OF),
-    help="Of the console's sends, or of all: those of keys too.",
-)
-@operator_command
-def approval(organization_id: int, **given: Any) -> Answer:
+@_or_none(0, INT64_MAX, "--above", "approval_above", words=_ABOVE)
+@click.option("--of", "approval_of", type=click.Choice(rows.APPROVAL_OF), help=_OF)
+@change_command
+def approval(connection: Connection, organization_id: int, **given: Any) -> Answer:
     """Set which sends await an approval by another than their sender, from the next send on."""
-    return _changed(organization_id, "give --above, --of, or both", **given)
+    return _changed(connection, organization_id, "give --above, --of, or both", **given)
 
 
 def _flag_command(name: str, sentence: str, **flag: bool) -> None:
     @organizations.command(name=name, help=sentence)
     @_organization_argument
-    @operator_command
-    def command(organization_id: int) -> Answer:
-        return _changed(organization_id, "", **flag)
+    @change_command
+    def command(connection: Connection, organization_id: int) -> Answer:
+        return _changed(connection, organization_id, "", **flag)
 
 
 _flag_command("disable", "Disable an organization: it can no longer issue.", is_disabled=True)
@@ -167,12 +147,11 @@ _flag_command("suspend", "Suspend an organization: it cannot issue until it is r
 _flag_command("resume", "Resume a suspended organization.", is_suspended=False)
 
 
-def _changed(organization_id: int, way_out: str, **given: Any) -> Answer:
+def _changed(connection: Connection, organization_id: int, way_out: str, **given: Any) -> Answer:
     changes = {name: None if value == "none" else value for name, value in given.items() if value is not None}
     if not changes:
         raise click.UsageError(f"Nothing is set: {way_out}.")
-    with transaction(by=by_operator()) as connection:
-        return Answer(rows.change(connection, organization_id, changes), columns=_COLUMNS)
+    return Answer(rows.change(connection, organization_id, changes), columns=_COLUMNS)
 
 
 def _show(connection: Connection, organization_id: int, sentence: str | None = None) -> Answer:

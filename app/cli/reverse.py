@@ -35,17 +35,17 @@ def reverse(
     """
     service = Service(url or running_url(data_dir), key, patience_s=patience)
     with closing(service):
-        found = service.answer(lambda points: points.verify_reverse(batch=batch_id, reason=reason))
+        plan = service.answer(lambda points: points.verify_reverse(batch=batch_id, reason=reason))
         if not (yes and as_json):
-            _show_plan(service.organization(), batch_id, found, err=as_json)
-        if not found.validated:
-            raise Refused(f"{_NOTHING}: {found.error}")
+            _show_plan(service.organization(), batch_id, plan, err=as_json)
+        if not plan.validated:
+            raise Refused(f"{_NOTHING}: {plan.error}")
         if not (yes or confirms("Take it back?", nothing_done=_NOTHING, how="take it back", err=as_json)):
             raise Refused(f"{_NOTHING}.")
         result = _take_back(service, batch_id, reason)
     if as_json:
-        told = ("reversal_id", "transactions", "amount", "current_balance")
-        Answer({name: value for name, value in asdict(result).items() if name in told}).print(as_json=True)
+        names = ("reversal_id", "transactions", "amount", "current_balance")
+        Answer({name: value for name, value in asdict(result).items() if name in names}).print(as_json=True)
     else:
         _show_outcome(result)
 
@@ -61,18 +61,18 @@ def _take_back(service: Service, batch_id: int, reason: str) -> Reversed:
     return result
 
 
-def _show_plan(organization: Organization, batch_id: int, found: Recoverable, *, err: bool) -> None:
+def _show_plan(organization: Organization, batch_id: int, plan: Recoverable, *, err: bool) -> None:
     rows = {
         "Organization": f"{organization.name} ({organization.id})",
         "Batch": str(batch_id),
-        "Transactions": points(found.transactions),
-        "Credited": _count(found.credited, "taken from their users"),
-        "Held": _count(found.held, "never to be claimed"),
-        "Back already": _count(found.already_reversed, "nothing is left of them"),
-        "Not debited": _count(found.not_debited, "nothing to take"),
-        "Comes back": counted(found.recoverable, "point"),
+        "Transactions": points(plan.transactions),
+        "Credited": _count(plan.credited, "taken from their users"),
+        "Held": _count(plan.held, "never to be claimed"),
+        "Back already": _count(plan.already_reversed, "nothing is left of them"),
+        "Not debited": _count(plan.not_debited, "nothing to take"),
+        "Comes back": counted(plan.recoverable, "point"),
         "Balance": points(organization.balance),
-        "Balance after": points(organization.balance + found.recoverable),
+        "Balance after": points(organization.balance + plan.recoverable),
     }
     print_pairs(console(stderr=err), rows)
 
@@ -82,7 +82,7 @@ def _count(number: int, meaning: str) -> str | None:
 
 
 def _show_outcome(result: Reversed) -> None:
-    codes = Counter(one.code for one in result.transactions)
+    codes = Counter(transaction.code for transaction in result.transactions)
     out = console()
     out.print()
     rows = {

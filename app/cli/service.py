@@ -36,7 +36,7 @@ class FaultyBody(Refused):
     def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
         super().__init__(_sentences_of(errors))
         self.is_too_large = status == 413
-        self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
+        self.places = {int(place[1]): sentences[0] for key, sentences in errors.items() if (place := _PLACE.match(key))}
 
 
 def running_url(data_dir: str) -> str:

@@ -1,6 +1,7 @@
-"""`points status`: what runs and where. It starts nothing."""
+"""`points status`: what runs and where, what is wrong with it, and where to read on. It starts nothing."""
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from importlib.metadata import version
@@ -13,9 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import organizations
 from app.batches.queue import count_queued
-from app.cli.answer import Answer, Columns
+from app.cli.answer import Answer, columns
 from app.cli.options import data_dir_option, json_option
-from app.cli.status_in_words import Found, described, down, warnings
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -25,33 +25,28 @@ from app.messaging.process_redis import redis_client
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
-from app.postgres.snapshots import oldest_snapshot
+from app.postgres.snapshots import Snapshot, oldest_snapshot
 from app.postgres.standby import state_of_standby
 from app.postgres.timed_connection import missing, why_read_only
-from app.settings import settings
+from app.settings import settings, without_password
 from app.statement.read import statement_of, today_of
+from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
+
+# All that is found out, by the names of `--json`.
+Facts = Mapping[str, Any]
 
 _TIMEOUT_S = 1.0
 _OF_TABLES = (
-    "queued_batches",
-    "queued_reversals",
-    "oldest_queued_s",
-    "oldest_snapshot",
-    "partitions_ahead",
-    "webhooks",
+    *("queued_batches", "queued_reversals", "oldest_queued_s"),
+    *("oldest_snapshot", "partitions_ahead", "webhooks"),
 )
 # Each organization takes some look-ups a day.
 _ORGANIZATIONS_MAX, _DAYS = 100, 7
-_COLUMNS: Columns = {
-    "ID": "id",
-    "Name": "name",
-    "Balance": "balance",
-    "Low below": "low_balance",
-    "Low": "is_low",
-    "Issued today": "issued_today",
-    f"Last {_DAYS} days": "issued_lately",
-}
+_COLUMNS = columns(
+    *("id", "name", "balance", ("Low below", "low_balance"), "is_low", "issued_today"),
+    (f"Last {_DAYS} days", "issued_lately"),
+)
 
 
 @click.command()
@@ -78,7 +73,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
             f" {'is' if len(missing) == 1 else 'are'} not set. Start with `points up`."
         )
     running = datadir.read(RUNNING_FILE)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "version": version("points-issuing-service"),
         "database_url": settings().database_url,
         "redis_url": settings().redis_url,
@@ -89,19 +84,19 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         **look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
-        url = found[f"{part}_url"]
-        found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    found["down"], found["warnings"] = down(found), warnings(found)
-    Answer(found, sentence=described(found)).print(as_json=as_json)
-    if (rows := found.get("organizations")) and not as_json:
+        url = facts[f"{part}_url"]
+        facts[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
+    facts["down"], facts["warnings"] = down(facts), warnings(facts)
+    Answer(facts, sentence=described(facts)).print(as_json=as_json)
+    if (rows := facts.get("organizations")) and not as_json:
         print()
         more = f"These are {len(rows)}, the low ones first; `points organizations list` shows all."
-        Answer(rows, columns=_COLUMNS, sentence=more if found["has_more_organizations"] else None).print(as_json=False)
-    if found["down"]:
+        Answer(rows, columns=_COLUMNS, sentence=more if facts["has_more_organizations"] else None).print(as_json=False)
+    if facts["down"]:
         raise click.exceptions.Exit(1)
 
 
-def _database(*, with_organizations: bool) -> Found:
+def _database(*, with_organizations: bool) -> Facts:
     """Return whether PostgreSQL answers, and what its tables tell: what waits in the queue, and the organizations."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     unknown: dict[str, Any] = dict.fromkeys(_OF_TABLES)
@@ -121,7 +116,7 @@ def _database(*, with_organizations: bool) -> Found:
         engine.dispose()
 
 
-def _tables(connection: Connection, *, with_organizations: bool) -> Found:
+def _tables(connection: Connection, *, with_organizations: bool) -> Facts:
     queued, oldest = count_queued(connection), oldest_snapshot(connection)
     return {
         "queued_batches": queued.batches,
@@ -139,11 +134,11 @@ def _reason(error: SQLAlchemyError) -> str:
 
     psycopg's messages contain no password.
     """
-    said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-    return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
+    line = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    return line.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
 
 
-def _organizations(connection: Connection) -> Found:
+def _organizations(connection: Connection) -> Facts:
     """Return the organizations with their live figures, those with a low balance first; and whether there are more."""
     rows = organizations.find_lowest(connection, at_most=_ORGANIZATIONS_MAX + 1)
     documents = []
@@ -151,22 +146,16 @@ def _organizations(connection: Connection) -> Found:
         today = today_of(connection, row.id, sandbox=False)
         first = today - timedelta(days=_DAYS - 1)
         days = statement_of(connection, row.id, sandbox=False, first=first, last=today).days
-        documents.append(
-            {
-                "id": row.id,
-                "name": row.name,
-                "balance": row.balance,
-                "low_balance": row.low_balance,
-                "is_low": row.low_balance is not None and row.balance < row.low_balance,
-                "issued_today": days[today].debited,
-                "issued_lately": sum(day.debited for day in days.values()),
-                "issued_by_day": {str(day): line.debited for day, line in reversed(days.items())},
-            }
-        )
+        document = {name: getattr(row, name) for name in ("id", "name", "balance", "low_balance")}
+        document["is_low"] = row.low_balance is not None and row.balance < row.low_balance
+        document["issued_today"] = days[today].debited
+        document["issued_lately"] = sum(day.debited for day in days.values())
+        document["issued_by_day"] = {str(day): line.debited for day, line in reversed(days.items())}
+        documents.append(document)
     return {"organizations": documents, "has_more_organizations": len(rows) > _ORGANIZATIONS_MAX}
 
 
-def _standby() -> Found:
+def _standby() -> Facts:
     """Return how the standby follows, nothing if there is to be none."""
     try:
         state = state_of_standby(timeout_s=_TIMEOUT_S)
@@ -180,16 +169,16 @@ def _standby() -> Found:
 
 def look_at_redis() -> dict[str, Any]:
     """Return what is wrong with Redis, how many messages wait, which workers answer, and when a sweep last ran."""
-    found: dict[str, Any] = {"redis": None, "redis_error": None, "queued_messages": None, "workers": []}
-    found |= {"deliveries": [], "swept_s_ago": None, "is_swept": True, "beat": False}
+    facts: dict[str, Any] = {"redis": None, "redis_error": None, "queued_messages": None, "workers": []}
+    facts |= {"deliveries": [], "swept_s_ago": None, "is_swept": True, "beat": False}
     try:
         with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
             release = server.get("valkey_version") or server["redis_version"]
-            found["redis"] = f"{server.get('server_name', 'redis')} {release}"
+            facts["redis"] = f"{server.get('server_name', 'redis')} {release}"
             process_redis.require_writes(client)  # Otherwise no worker can answer either.
             answers = answering(timeout_s=_TIMEOUT_S)
-            return found | {
+            return facts | {
                 "queued_messages": messages_waiting(),
                 "workers": answers.workers,
                 "deliveries": answers.deliveries,
@@ -198,4 +187,131 @@ def look_at_redis() -> dict[str, Any]:
                 "beat": answers.beat,
             }
     except RedisError as error:
-        return found | {"redis_error": process_redis.in_words(error)}
+        return facts | {"redis_error": process_redis.in_words(error)}
+
+
+_READ_ON = "Read on in docs/operating.md at"
+_NO_ANSWER = "Web, beat or Flower does not answer"
+_ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
+
+
+def down(facts: Facts) -> list[str]:
+    """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
+    database, ahead, at_least = facts["database_error"], facts["partitions_ahead"], partitions.AHEAD_MIN
+    if database is None and facts["queued_batches"] is None:  # It answers, but could not be asked for the queue.
+        database = "it has no tables yet"
+    standby = facts.get("standby", {}).get("fault")
+    is_low = ahead is not None and ahead < at_least
+    faults = [
+        (database, f"PostgreSQL: {database}", "503"),
+        (standby, f"The standby: {standby}. Reads ask the primary", "A standby for the long reads"),
+        (is_low, f"Of {at_least} partitions ahead there are {ahead}", "Few partitions"),
+        *faults_with_redis(facts),
+        *((facts[page] is False, f"{page.capitalize()} does not answer", _NO_ANSWER) for page in ("web", "flower")),
+    ]
+    return [f"{sentence}. {_READ_ON} “{heading}”." for is_wrong, sentence, heading in faults if is_wrong]
+
+
+def faults_with_redis(facts: Facts) -> Sequence[tuple[bool, str, str]]:
+    """Return the fault of Redis, or those of each part that answers through it: whether it is there, in words."""
+    if facts["redis_error"] is not None:
+        return [(True, f"Redis {facts['redis_error']}", "503")]
+    unswept = f"Workers answer, and no sweep has run for {facts['swept_s_ago'] or 0:.0f} s"
+    return [
+        (not facts["deliveries"], "No worker delivers to webhooks", "A webhook is behind"),
+        (not facts["workers"], "No worker answers", "Sends answer 202"),
+        (not facts["is_swept"], unswept, "Sends answer 202"),
+        (facts["beat"] is False, "Beat does not answer: no audit runs by itself", _NO_ANSWER),
+    ]
+
+
+def warnings(facts: Facts) -> list[str]:
+    """Return a sentence of a snapshot that is too old: nothing is down, and sends become slower."""
+    document = facts["oldest_snapshot"]
+    if document is None:
+        return []
+    oldest = Snapshot(**{name: document[name] for name in Snapshot._fields})
+    if not oldest.is_too_old:
+        return []
+    since = f"For {oldest.seconds / 60:.0f} minutes {oldest.who()} has kept vacuum from removing dead rows"
+    return [f"{since}, and sends become slower: {oldest.remedy()}. {_READ_ON} “A snapshot is held open”."]
+
+
+def described(facts: Facts) -> str:
+    wrong = [*facts["down"], *facts["warnings"]]
+    lines = {"Status": " ".join(["not well." if wrong else "all is well.", *wrong])}
+    lines |= {name: words for name, word in _LINES.items() if (words := word(facts)) is not None}
+    return "\n".join(f"{name + ':':<16}{words}".rstrip() for name, words in lines.items())
+
+
+def _page(facts: Facts, part: str) -> str:
+    return f"{_ANSWERS[facts[part]]}  {facts[f'{part}_url'] or ''}"
+
+
+def _at(words: str, url: str) -> str:
+    return f"{words}  {without_password(url)}"
+
+
+def _settings(facts: Facts) -> str | None:
+    """Word the settings that sessions behind a pooler lack; None if they lack none."""
+    lacks = [f"{lack['name']} is {lack['value']} ({lack['mend']})" for lack in facts["settings_missing"] or ()]
+    return f"{'; '.join(lacks)}. {_READ_ON} “PgBouncer”." if lacks else None
+
+
+def _standby_in_words(facts: Facts) -> str | None:
+    state = facts.get("standby")
+    if state is None:
+        return None
+    behind = state["fault"] or (
+        f"PostgreSQL {state['release']}, {state['lag_s']:.0f} s and {points(state['lag_bytes'])} bytes behind"
+    )
+    return _at(behind, facts["database_read_url"])
+
+
+def _workers(facts: Facts) -> str:
+    swept = "no sweep seen" if facts["swept_s_ago"] is None else f"swept {facts['swept_s_ago']:.0f} s ago"
+    return f"{', '.join(facts['workers']) or 'none answers'} ({swept})"
+
+
+def _deliveries(facts: Facts) -> str:
+    return f"{', '.join(facts['deliveries']) or 'none answers'} ({_webhooks(facts['webhooks'])})"
+
+
+def _webhooks(by_status: Facts | None) -> str:
+    """Word how many webhooks there are, and the largest lag of those that are not disabled."""
+    if by_status is None:
+        return "unknown"
+    sent_to = [by_status["enabled"], by_status["failing"]]
+    behind_s, behind = max(lag["seconds"] for lag in sent_to), max(lag["events"] for lag in sent_to)
+    counts = ", ".join(f"{lag['webhooks']} {name}" for name, lag in by_status.items() if lag["webhooks"])
+    return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
+
+
+def _number(key: str, words: str = "{}") -> Callable[[Facts], str]:
+    return lambda facts: "unknown" if facts[key] is None else words.format(points(facts[key]))
+
+
+def _oldest(key: str, words: Callable[[Any], str]) -> Callable[[Facts], str]:
+    """Word an age if there is something that has one."""
+    nothing = ("–", "unknown")
+    return lambda facts: nothing[facts["queued_batches"] is None] if facts[key] is None else words(facts[key])
+
+
+_LINES: Mapping[str, Callable[[Facts], str | None]] = {
+    "Version": lambda facts: str(facts["version"]),
+    "Database": lambda facts: _at(facts["database"] or facts["database_error"], facts["database_url"]),
+    "Settings": _settings,
+    "Standby": _standby_in_words,
+    "Redis": lambda facts: _at(facts["redis_error"] or facts["redis"], facts["redis_url"]),
+    "Web": lambda facts: _page(facts, "web"),
+    "Workers": _workers,
+    "Deliveries": _deliveries,
+    "Beat": lambda facts: _ANSWERS[facts["beat"]],
+    "Flower": lambda facts: _page(facts, "flower"),
+    "Messages": _number("queued_messages"),
+    "Queued batches": _number("queued_batches"),
+    "Reversals": _number("queued_reversals", "{} queued"),
+    "Oldest queued": _oldest("oldest_queued_s", "{:.1f} s".format),
+    "Snapshot": _oldest("oldest_snapshot", "{0[seconds]:.0f} s".format),
+    "Partitions": _number("partitions_ahead", "{} ahead"),
+}

@@ -23,8 +23,8 @@ _WIDTH_OF_A_PIPE = 1_000
 
 def console(*, stderr: bool = False) -> Console:
     """Make a console for standard output or error: coloured only on a terminal, and not with NO_COLOR."""
-    made = Console(stderr=stderr, highlight=False)
-    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=_WIDTH_OF_A_PIPE)
+    terminal = Console(stderr=stderr, highlight=False)
+    return terminal if terminal.is_terminal else Console(stderr=stderr, highlight=False, width=_WIDTH_OF_A_PIPE)
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
@@ -48,9 +48,9 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
 
 def print_pairs(out: Console, pairs: Mapping[str, str | None]) -> None:
     """Print a line for each name with its value; a None is left out, a long value wrapped."""
-    shown = {name: Text(_printable(value)) for name, value in pairs.items() if value is not None}
-    indent = max(map(len, shown), default=0) + 2
-    for name, value in shown.items():
+    texts = {name: Text(_printable(value)) for name, value in pairs.items() if value is not None}
+    indent = max(map(len, texts), default=0) + 2
+    for name, value in texts.items():
         lines = value.wrap(out, max(out.width - indent, 1), overflow="fold")
         for place, line in enumerate(lines):
             line.rstrip()

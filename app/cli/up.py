@@ -17,10 +17,9 @@ from app.cli.options import data_dir_option
 from app.errors import Refused
 from app.local import parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.interrupts import ask_gently, end_gently
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Supervisor
-from app.local.terminal import Terminal
+from app.local.terminal import Terminal, ask_gently, end_gently
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from app.settings import settings, without_password

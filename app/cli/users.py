@@ -3,10 +3,18 @@
 from pathlib import Path
 
 import click
+from sqlalchemy import Connection
 
 from app import users as rows
-from app.cli.answer import Answer, Columns, document
-from app.cli.operator_command import by_operator, limit_option, operator_command, rows_of
+from app.cli.answer import Answer, columns, document
+from app.cli.operator_command import (
+    by_operator,
+    change_command,
+    limit_option,
+    operator_command,
+    read_command,
+    rows_of,
+)
 from app.cli.options import RowId, sheet_option
 from app.erasing.erase import erase_user
 from app.errors import InvalidRequest, Refused
@@ -17,23 +25,14 @@ from app.postgres.database import transaction
 from app.settings import settings
 from app.values.numbers import counted, points
 
-_COLUMNS: Columns = {
-    "ID": "id",
-    "E-mail": "email",
-    "First name": "first_name",
-    "Last name": "last_name",
-    "External ID": "external_id",
-    "Balance": "balance",
-}
-_ENTRIES: Columns = {
-    "When": "created_at",
-    "Points": "amount",
-    "Type": "type",
-    "Transaction": "transaction_id",
-    "Organization": lambda row: f"{row['organization']['id']} {row['organization']['name']}",
-    "Label": "label",
-    "Reference": "reference",
-}
+_COLUMNS = columns("id", "email", "first_name", "last_name", ("External ID", "external_id"), "balance")
+_OF_ENTRIES = columns(
+    ("When", "created_at"),
+    ("Points", "amount"),
+    *("type", "transaction_id"),
+    ("Organization", lambda row: f"{row['organization']['id']} {row['organization']['name']}"),
+    *("label", "reference"),
+)
 _BAD_ROWS_SHOWN_MAX = 100
 _user_argument = click.argument("user_id", metavar="ID", type=RowId("user"))
 
@@ -47,24 +46,22 @@ def users() -> None:
 @click.argument("email")
 @click.argument("first_name")
 @click.argument("last_name")
-@operator_command
-def create(email: str, first_name: str, last_name: str) -> Answer:
+@change_command
+def create(connection: Connection, email: str, first_name: str, last_name: str) -> Answer:
     """Register a user. Points held for the address are credited."""
     user = rows.new_user(email, first_name, last_name)
-    with transaction(by=by_operator()) as connection:
-        registration = register_user(connection, user)
-        if not registration.is_new:
-            raise Refused(f"A user is registered as {user.address.text} already.")
-        return Answer(registration.user, columns=_COLUMNS)
+    registration = register_user(connection, user)
+    if not registration.is_new:
+        raise Refused(f"A user is registered as {user.address.text} already.")
+    return Answer(registration.user, columns=_COLUMNS)
 
 
 @users.command()
 @click.argument("email")
-@operator_command
-def show(email: str) -> Answer:
+@read_command
+def show(connection: Connection, email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
-    with transaction() as connection:
-        return Answer(rows.get(connection, email), columns=_COLUMNS)
+    return Answer(rows.get(connection, email), columns=_COLUMNS)
 
 
 @users.command()
@@ -73,8 +70,8 @@ def show(email: str) -> Answer:
 @click.option("--first-name", help="The first name.")
 @click.option("--last-name", help="The last name; it may be blank.")
 @click.option("--external-id", help="Your own id of the account.")
-@operator_command
-def change(user_id: int, **given: str | None) -> Answer:
+@change_command
+def change(connection: Connection, user_id: int, **given: str | None) -> Answer:
     """Change the address, the names or the external id of a user. What was paid to the old address stays."""
     fields = {name: value for name, value in given.items() if value is not None}
     if not fields:
@@ -82,9 +79,8 @@ def change(user_id: int, **given: str | None) -> Answer:
     try:
         changes = read_changes(fields, settings())
     except InvalidRequest as error:
-        raise Refused(" ".join(sentence for found in error.faults.values() for sentence in found)) from None
-    with transaction(by=by_operator()) as connection:
-        changed = change_user(connection, user_id, changes)
+        raise Refused(" ".join(sentence for sentences in error.faults.values() for sentence in sentences)) from None
+    changed = change_user(connection, user_id, changes)
     claimed = changed.claimed
     sentence = f"Claimed: {counted(claimed.points, 'point')}." if claimed.transactions else None
     return Answer(document(changed.user, claimed=claims.document(claimed)), columns=_COLUMNS, sentence=sentence)
@@ -98,8 +94,8 @@ def entries(user_id: int, limit: int) -> Answer:
     """Show what made the balance of a user, newest first: credits, and what was taken back of them."""
     with transaction() as connection:
         rows.require(connection, user_id)
-    found = rows_of("entries", entry_pages.page, {}, at_most=limit, user_id=user_id)
-    return Answer(list(map(entry_pages.entries.document, found)), columns=_ENTRIES)
+    newest = rows_of("entries", entry_pages.page, {}, at_most=limit, user_id=user_id)
+    return Answer(list(map(entry_pages.entries.document, newest)), columns=_OF_ENTRIES)
 
 
 @users.command()

@@ -73,15 +73,15 @@ def _places(file: ListFile) -> list[int]:
     Raises:
         Refused: the heading does not name one of them, or names it twice.
     """
-    found = {column: file.places(names) for column, names in _COLUMNS.items()}
-    if missing := [column for column, places in found.items() if not places]:
+    by_column = {column: file.places(names) for column, names in _COLUMNS.items()}
+    if missing := [column for column, places in by_column.items() if not places]:
         raise Refused(
             f"{file.name} has no column {' and no column '.join(missing)}: its first line must name the columns"
             " email, first_name and last_name, in any order."
         )
-    if twice := [column for column, places in found.items() if len(places) > 1]:
+    if twice := [column for column, places in by_column.items() if len(places) > 1]:
         raise Refused(f"{file.name} has the column {twice[0]} twice: remove one.")
-    return [places[0] for places in found.values()]
+    return [places[0] for places in by_column.values()]
 
 
 def _chunks(

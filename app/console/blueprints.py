@@ -14,8 +14,7 @@ from werkzeug.exceptions import Forbidden, HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
-from app.console import kept_forms
-from app.console.cookie import is_members_browser, require_secret
+from app.console.browser import is_members_browser, kept_form, require_secret, sign_in_page
 from app.console.forms import SignInForm
 from app.errors import PointsError
 from app.members import sessions
@@ -34,16 +33,32 @@ Page = AnyResponse | tuple[str, int] | str  # What a view returns.
 
 
 class Pages(Blueprint):
-    """Pages for members. A route names the lowest role that may use its view: `@pages.post("/keys", role=ADMIN)`."""
+    """Pages for members. A route names the lowest role that may use its view: `@pages.post("/keys", role=ADMIN)`.
 
-    def route(self, rule: str, *, role: str | None = None, **options: Any) -> Callable[[_View], _View]:
+    One that `asks` has a page that asks for its form, and shows nothing that the form has done; one that `deletes` has
+    no page above it but that of what it deletes.
+    """
+
+    def route(
+        self, rule: str, *, role: str | None = None, asks: bool = False, deletes: bool = False, **options: Any
+    ) -> Callable[[_View], _View]:
         register = super().route(rule, **options)
 
         def declare(view: _View) -> _View:
-            view.__dict__["role"] = role or view.__dict__.get("role")  # One view may have several routes.
+            said = {"role": role or said_of(view, "role"), "asks": asks, "deletes": deletes}
+            view.__dict__.update(said)  # One view may have several routes.
             return register(view)
 
         return declare
+
+    def form(self, rule: str, **options: Any) -> Callable[[_View], _View]:
+        """Declare a view that shows a form and takes it."""
+        return self.route(rule, methods=["GET", "POST"], **options)
+
+
+def said_of(view: Any, word: str) -> Any:
+    """Return what the route of a view says; None if it is no page of members."""
+    return getattr(view, word, None)
 
 
 door = Blueprint("console_door", __name__, url_prefix=ROOT, template_folder="templates")
@@ -98,17 +113,17 @@ def mode_of(path: str) -> str:
 def page_that_tells() -> str:
     """Return the address of the page that shows what the form that was sent has done: the nearest above its address.
 
-    A page that only asks for the form (`ask_to_…`) does not, nor one of what the form deletes.
+    A page that only asks for the form does not, nor one of what the form deletes.
     """
-    routes, path = current_app.url_map.bind(""), request.path
-    if (request.endpoint or "").startswith(("console.delete_", "console.remove_")):
+    routes, path, views = current_app.url_map.bind(""), request.path, current_app.view_functions
+    if said_of(views.get(request.endpoint or ""), "deletes"):
         path = path.rsplit("/", 2)[0]
     while path:
         try:
             endpoint, _ = routes.match(path, method="GET")
         except HTTPException:
             endpoint = ""
-        if endpoint and not endpoint.startswith("console.ask_to_"):
+        if endpoint and not said_of(views[endpoint], "asks"):
             return path
         path = path.rpartition("/")[0]
     return ROOT
@@ -151,14 +166,14 @@ def _meet_stranger() -> None:
 @pages.before_request
 def _meet_member() -> Page | None:
     require_secret(current_app)
-    found = None
+    current = None
     if token := session.get("token"):
         with single_statement() as connection:
-            found = sessions.find(connection, token)
-    if found is None:
+            current = sessions.find(connection, token)
+    if current is None:
         return _ask_to_sign_in()
-    g.session_id, g.member, g.organization_name = found.session_id, found.member, found.organization_name
-    g.time_zone = found.time_zone
+    g.session_id, g.member, g.organization_name = current.session_id, current.member, current.organization_name
+    g.time_zone = current.time_zone
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()
@@ -180,15 +195,14 @@ def _ask_to_sign_in() -> Page:
         except FormTooOld:
             pass
         else:
-            kept = kept_forms.of_request()
-            return kept_forms.sign_in_page(SignInForm(formdata=None), kept, page=page, over="form"), 403
+            return sign_in_page(SignInForm(formdata=None), kept_form(), page=page, over="form"), 403
     return redirect(url_for("console_door.sign_in", next=page, over="form"), 303)
 
 
 def _refuse_role(member: Member) -> None:
     assert request.endpoint is not None, "a blueprint gets only requests with a route"
-    view = current_app.view_functions[request.endpoint]
-    role = view.__dict__["role"] or (VIEWER if request.method in ("GET", "HEAD") else None)
+    view, is_read = current_app.view_functions[request.endpoint], request.method in ("GET", "HEAD")
+    role = said_of(view, "role") or (VIEWER if is_read else None)
     if role is None or not member.may(role):
         raise Forbidden(
             f"Your role {member.role} does not allow this. An admin of your organization can change your role."

@@ -13,7 +13,7 @@ from app import api_keys, organizations
 from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches.batch import Batch
-from app.console.blueprints import FormTooOld, current_member, is_sandbox
+from app.console.blueprints import FormTooOld, current_member, current_scope, is_sandbox
 from app.errors import PointsError
 from app.members import members, sessions
 from app.postgres.database import transaction
@@ -31,25 +31,10 @@ def calling_member(connection: Connection) -> Caller:
     return Caller(api_key_id=None, sandbox=sandbox, organization=organization, member_id=member.id)
 
 
-def member_now() -> Caller:
-    """Return the signed-in member as `calling_member`, in a transaction of its own."""
-    with transaction() as connection:
-        return calling_member(connection)
-
-
-def record_action(
-    connection: Connection, action: str, subject_id: int, *, sandbox: bool | None = None, detail: str | None = None
-) -> None:
-    """Record an action of the signed-in member, to be committed with its change."""
-    actions.record(
-        connection,
-        action,
-        organization_id=current_member().organization_id,
-        subject_id=subject_id,
-        sandbox=sandbox,
-        detail=detail,
-        by=signed_in(),
-    )
+def record(connection: Connection, action: str, subject_id: int, detail: str | None = None) -> None:
+    """Record an action of the signed-in member in the mode of the page, to be committed with its change."""
+    of = current_scope()._asdict()
+    actions.record(connection, action, **of, subject_id=subject_id, detail=detail, by=signed_in())
 
 
 def signed_in() -> Author:
@@ -64,7 +49,7 @@ def act(
     with transaction() as connection:
         who = calling_member(connection)
         if news := rule(connection, who):
-            record_action(connection, action, subject_id, sandbox=who.sandbox, detail=detail)
+            record(connection, action, subject_id, detail)
     return news
 
 

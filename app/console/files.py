@@ -1,17 +1,28 @@
-"""Files to download, as CSV that Excel opens as UTF-8, or as a workbook."""
+"""Files to download, as CSV that Excel opens as UTF-8, or as a workbook; and the outcome of each line of a list."""
 
 import csv
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
 from io import StringIO
+from operator import itemgetter
+from typing import Any
 from urllib.parse import quote
 
 from flask import Response
 
+from app.batches import payloads
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, Batch
+from app.batches.transaction import HELD, UNPAID, TransactionRow, transactions_of
 from app.console.slow_work import list_checks
 from app.errors import Refused
+from app.postgres.database import transaction
 from app.recipient_files.cells import marked_as_text
 from app.recipient_files.writing import workbook_of
+from app.uploads import parts as upload_parts
+from app.uploads import uploads
+from app.uploads.sent_before import NewList
+from app.uploads.uploads import UploadRow
 from app.values.numbers import points
 
 Row = Sequence[str | int | None]
@@ -69,3 +80,81 @@ def save_as(response: Response, name: str) -> Response:
         names["filename*"] = f"UTF-8''{quote(name, safe=_AS_IT_IS)}"
     response.headers.set("Content-Disposition", "attachment", **names)
     return response
+
+
+_HEADING = (
+    *("line", "email", "reference", "label", "amount"),
+    *("state", "reversed", "transaction_id", "batch_id", "reason"),
+)
+_Row = tuple[Any, ...]
+_REASONS = {
+    UNPAID: "the balance was too low",
+    HELD: "waits for an account with this address",
+    QUEUED: "not issued yet",
+    SCHEDULED: "not issued yet",
+    AWAITING_APPROVAL: "awaits an approval",
+    CANCELLED: "the batch was cancelled",
+    REJECTED: "the batch was rejected",
+    REFUSED: "the organization may not issue",
+}
+
+
+def of_batch(batch: Batch, kind: str) -> Response:
+    """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
+
+    def rows() -> Iterator[_Row]:
+        with transaction() as connection:
+            transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
+        yield from _issued(batch, range(1, len(transactions) + 1), transactions)
+
+    return file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
+
+
+def of_list(upload: UploadRow, batch_rows: Sequence[Batch], kind: str) -> Response:
+    """Answer with the outcome of each line of a list, in the order of the list.
+
+    Once the lines are no longer kept, it has what their batches have: each transaction, without its line.
+    """
+
+    def rows() -> Iterator[_Row]:
+        with transaction() as connection:
+            lines = uploads.bad_lines_of(connection, upload.id)
+        empty = ("",) * 3
+        bad = ((of["line"], of["email"], *empty, "left out", *empty, of["reason"]) for of in lines)
+        yield from merge(_of_parts(upload, batch_rows), bad, key=itemgetter(0))  # By line.
+
+    lines = sum(batch.recipient_count for batch in batch_rows) + (upload.findings or {}).get("bad", 0)
+    return file(kind, f"{upload.name.removesuffix('.csv')}.result", _HEADING, rows(), lines=lines)
+
+
+def of_new_list(new: NewList) -> Response:
+    """Answer with a list that can be uploaded, such as that of the unpaid."""
+    marked = MARK.encode() + new.content
+    return save_as(Response(marked, content_type="text/csv; charset=utf-8"), f"{new.name.removesuffix('.csv')}.csv")
+
+
+def _of_parts(upload: UploadRow, batch_rows: Sequence[Batch]) -> Iterator[_Row]:
+    for number, batch in enumerate(batch_rows, 1):
+        with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
+            part = upload_parts.find(connection, upload.id, number)
+            is_issued, its_organization = batch.status == ISSUED, {"organization_id": batch.organization_id}
+            transactions = transactions_of(connection, batch.id, **its_organization) if is_issued else []
+        if is_issued:
+            yield from _issued(batch, [""] * len(transactions) if part is None else part.lines, transactions)
+            continue
+        for line, item in zip(part.lines, part.items, strict=True) if part else ():
+            amount, label = item.amount or upload.amount, item.label or upload.label
+            yield (
+                *(line, item.email, item.reference or ""),
+                *(label or "", amount, batch.status, 0, "", batch.id, _REASONS[batch.status]),
+            )
+
+
+def _issued(batch: Batch, lines: Iterable[int | str], transactions: Sequence[TransactionRow]) -> Iterator[_Row]:
+    bodies = payloads.transaction_payloads((batch, row) for row in transactions)
+    for line, body in zip(lines, bodies, strict=True):
+        yield (
+            *(line, body["email"], body["reference"] or ""),
+            *(body["label"] or "", body["amount"], body["state"], body["reversed"], body["id"]),
+            *(batch.id, _REASONS.get(body["state"], "")),
+        )

@@ -1,6 +1,6 @@
 """The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flask_wtf import FlaskForm
@@ -15,15 +15,17 @@ from wtforms import (
     StringField,
     ValidationError,
 )
-from wtforms.validators import DataRequired, InputRequired, Length
+from wtforms.form import BaseForm
+from wtforms.validators import DataRequired, InputRequired, Length, StopValidation
 from wtforms.widgets import CheckboxInput, ListWidget
 
 from app.batches.approval import REASON_LENGTH_MAX
-from app.errors import Fault, InvalidAddress, InvalidRequest, PointsError, Refused
+from app.errors import Fault, InvalidRequest, PointsError, Refused
+from app.fields import field as fields
 from app.fields.bounds import read_bounds
+from app.fields.kinds import EMAIL
 from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
 from app.settings import settings
-from app.values.addresses import parse
 from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
 from app.values.texts import checked_name
 from app.values.validation_errors import FaultsFound
@@ -59,12 +61,12 @@ def say_beside(field: Field, sentence: str) -> None:
     field.errors = [*field.errors, sentence]
 
 
-def say_of_form(form: Form, sentence: str) -> None:
+def say_of_form(form: BaseForm, sentence: str) -> None:
     """Show a sentence that is about no single field of a form."""
     form.form_errors = [*form.form_errors, sentence]
 
 
-def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = None) -> None:
+def say_why(form: BaseForm, error: PointsError, names: Mapping[str, str] | None = None) -> None:
     """Show why a form was not taken: each fault beside its field.
 
     Args:
@@ -102,7 +104,25 @@ class ChangePasswordForm(ChoosePasswordForm):
     current = PasswordField("Current password", validators=[InputRequired("Enter your current password.")])
 
 
-def _check_name(_form: FlaskForm, field: Field) -> None:
+def by_rules(
+    of: fields.Field[Any], *, read: Callable[[str], Any] = str, about: str | None = None
+) -> Callable[[Form, Field], None]:
+    """Return a validator by the rules of a field of the interface; `about` is its subject, if not the label."""
+
+    def check(_form: Form, field: Field) -> None:
+        if (fault := of.fault(read(field.data), settings())) is not None:
+            raise ValidationError(in_words(fault, about or field.label.text))
+
+    return check
+
+
+def whole_number(_form: Form, field: Field) -> None:
+    """Check that a text is a number, which rules can then judge."""
+    if amount_of(field.data) is None:
+        raise StopValidation(f"{field.label.text} must be a whole number, digits only.")
+
+
+def _check_name(_form: Form, field: Field) -> None:
     try:
         checked_name(subject(field.label.text), field.data or "", may_be_blank=True)
     except Refused as error:
@@ -110,16 +130,10 @@ def _check_name(_form: FlaskForm, field: Field) -> None:
 
 
 class MemberForm(FlaskForm):
-    email = typed("E-mail address", DataRequired("Enter an e-mail address."))
+    email = typed("E-mail address", DataRequired("Enter an e-mail address."), by_rules(EMAIL, about="What you typed"))
     first_name = typed("First name", DataRequired("Enter a first name."), _check_name)
     last_name = typed("Last name", _check_name)
     role = SelectField("Role", choices=ROLE_WORDS)
-
-    def validate_email(self, field: Field) -> None:
-        try:
-            parse(field.data)
-        except InvalidAddress as error:
-            raise ValidationError(f"What you typed {error.sentence}") from None
 
 
 class RejectForm(FlaskForm):
@@ -191,7 +205,7 @@ class FormFault(NamedTuple):
     target: str | None
 
 
-def faults_of(forms: Sequence[Form]) -> list[FormFault]:
+def faults_of(forms: Sequence[BaseForm]) -> list[FormFault]:
     """Return the faults of the forms of a page, in the order of their fields."""
     places = [place for form in forms for place in (form, *form)]
     return [FormFault(sentence, _target(place)) for place in places for sentence in _errors(place)]
@@ -207,14 +221,14 @@ def subject(label: str) -> str:
     return label.partition(",")[0]
 
 
-def _errors(place: Form | Field) -> Sequence[str]:
-    errors: Sequence[str] = place.form_errors if isinstance(place, Form) else place.errors
+def _errors(place: BaseForm | Field) -> Sequence[str]:
+    errors: Sequence[str] = place.form_errors if isinstance(place, BaseForm) else place.errors
     return errors
 
 
-def _target(field: Form | Field) -> str | None:
+def _target(field: BaseForm | Field) -> str | None:
     """Return the id of a field's control; of radio buttons or boxes to tick, that of the first; None for a form."""
-    if isinstance(field, Form):
+    if isinstance(field, BaseForm):
         return None
     first = next(iter(field), None) if isinstance(field, RadioField | SelectMultipleField) else None
     return str((first or field).id)

@@ -2,7 +2,7 @@
 
 import re
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, Self
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
@@ -11,10 +11,10 @@ from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
 from app.console.blueprints import current_zone
-from app.console.forms import amount_of, in_words, say_beside, typed
+from app.console.forms import amount_of, by_rules, say_beside, typed, whole_number
 from app.console.sending import late_sentence
 from app.recipient_files.text import one_a_line
-from app.settings import INT64_MAX, settings
+from app.settings import INT64_MAX
 from app.uploads.uploads import Asked, Terms, UploadRow
 from app.values.timestamps import bounds_fault
 from app.values.zones import local_moment, moment_of
@@ -38,10 +38,9 @@ class MomentForm(FlaskForm):
         local = local_moment(current_zone(), moment)
         return {"day": f"{local:%Y-%m-%d}", "clock": f"{local:%H:%M}"}
 
-    @classmethod
-    def at(cls, moment: datetime | None) -> "MomentForm":
-        """Return the form as it shows a moment, before anything is typed."""
-        return cls(formdata=None, data=cls.shown(moment))
+    def or_at(self, moment: datetime | None) -> Self:
+        """Return the form, which shows a moment before anything is typed."""
+        return self if self.is_submitted() else type(self)(data=self.shown(moment))
 
     def moment(self) -> datetime | None:
         """Return the moment in UTC; None, and a sentence beside a field, if there is none."""
@@ -66,27 +65,14 @@ def _day(text: str) -> date | None:
         return None
 
 
-def _check_amount(_form: FlaskForm, field: StringField) -> None:
-    number = amount_of(field.data)
-    if number is None:
-        raise ValidationError(f"{field.label.text} must be a whole number, digits only.")
-    if (sentence := AMOUNT.fault(number, settings())) is not None:
-        raise ValidationError(in_words(sentence, field.label.text))
-
-
 def _check_points(_form: FlaskForm, field: StringField) -> None:
     if not 1 <= (amount_of(field.data) or 0) <= INT64_MAX:
         raise ValidationError(f"{field.label.text} must be a whole number of at least 1, digits only.")
 
 
-def _check_label(_form: FlaskForm, field: StringField) -> None:
-    if (sentence := LABEL.fault(field.data, settings())) is not None:
-        raise ValidationError(in_words(sentence, field.label.text))
-
-
 class _AskedForm(FlaskForm):
-    amount = typed("Points for each recipient", Optional(), _check_amount)
-    label = typed("Label", Optional(), _check_label)
+    amount = typed("Points for each recipient", Optional(), whole_number, by_rules(AMOUNT, read=int))
+    label = typed("Label", Optional(), by_rules(LABEL))
 
     def asked(self, *, sheet: str | None = None, column: int | None = None) -> Asked:
         return Asked(sheet, column, amount_of(self.amount.data), self.label.data or None)
@@ -104,7 +90,8 @@ class ListForm(_AskedForm):
         if file and pasted.strip():
             say_beside(self.pasted, "Choose a file or paste addresses, not both.")
         elif file:
-            name = "".join(one for one in file.filename.rpartition("/")[2].rpartition("\\")[2] if one.isprintable())
+            own = file.filename.rpartition("/")[2].rpartition("\\")[2]
+            name = "".join(filter(str.isprintable, own))
             return file.read(), name[-_NAME_LENGTH_MAX:] or "the file"
         elif pasted.strip():
             return one_a_line(pasted).encode(), _PASTED

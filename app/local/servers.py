@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import IO
 
 from app.local.datadir import DataDir
-from app.local.interrupts import interrupts_delayed
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running, process_identity
+from app.local.terminal import interrupts_delayed
 from app.local.valkey import Valkey
 
 # Notes the PostgreSQL that a command has started.

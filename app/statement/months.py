@@ -1,11 +1,17 @@
-"""The months of statements."""
+"""The statement of a month."""
 
 import re
 from calendar import monthrange
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta
 from typing import NamedTuple
 
+from sqlalchemy import Connection
+
+from app import organizations
 from app.errors import PointsError
+from app.organizations import OrganizationInMode
+from app.scope import Scope
+from app.statement.read import Statement, statement_of, today_of
 from app.values.texts import shown
 
 _FORM = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
@@ -32,6 +38,21 @@ class Month(NamedTuple):
     @property
     def name(self) -> str:
         return _name(self.first)
+
+
+def statement_of_month(
+    connection: Connection, scope: Scope, text: str | None
+) -> tuple[OrganizationInMode, Month, Statement]:
+    """Return the statement of a month, by its name or None for the present one, with the month and the organization.
+
+    Raises:
+        NotFound: there is no such organization.
+        NoSuchMonth: there is no such month, or it has not begun.
+    """
+    organization = organizations.get(connection, scope.organization_id, sandbox=scope.sandbox)
+    today = today_of(connection, **scope._asdict())
+    month = month_of(text, today, began=organization.created_at.astimezone(UTC).date())
+    return organization, month, statement_of(connection, **scope._asdict(), first=month.first, last=month.last)
 
 
 def month_of(text: str | None, today: date, *, began: date) -> Month:

@@ -5,6 +5,8 @@ from functools import cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
+from app.values.timestamps import timestamp
+
 ZONE_OF_ALL = "UTC"
 
 
@@ -41,6 +43,14 @@ def day_of(zone: str, day: date) -> tuple[datetime, datetime]:
     """
     first, last = (datetime.combine(day, clock, ZoneInfo(zone)) for clock in (time.min, time.max))
     return first.astimezone(UTC), last.replace(fold=1).astimezone(UTC)
+
+
+def whole_day(zone: str, text: str, *, is_last: bool) -> str:
+    """Return the first or the last moment of a day of a zone, as the interface writes it; any other text as it is."""
+    try:
+        return timestamp(day_of(zone, date.fromisoformat(text))[is_last])
+    except (ValueError, OverflowError):
+        return text
 
 
 def moment_of(zone: str, day: date, clock: time) -> datetime:

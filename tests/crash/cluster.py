@@ -3,9 +3,8 @@
 import shutil
 from pathlib import Path
 
-from app.local.owner import give_to_owner_of
-from app.local.postgresql import PostgreSQL
-from app.local.postgresql_data import binary
+from app.local.datadir import give_to_owner_of
+from app.local.postgresql import PostgreSQL, binary
 from tests.crash.clock import Clock
 from tests.crash.volume import Volume
 from tests.operations.server import Server

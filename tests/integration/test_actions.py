@@ -2,7 +2,6 @@
 
 import getpass
 from collections.abc import Callable
-from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 from cryptography.fernet import Fernet
 from flask.testing import FlaskClient
 
+from app.cli.access import keys, members, platform_keys
 from app.cli.answer import Answer
-from app.cli.keys import keys, platform_keys
-from app.cli.members import members
+from app.cli.operating import webhooks
 from app.cli.organizations import organizations
 from app.cli.users import users
-from app.cli.webhooks import webhooks
 from app.errors import RefillTooLarge
 from app.ledger.refill import refill
 from app.pages import action_pages
@@ -50,7 +48,7 @@ def _command(group: click.Group, name: str, *arguments: Any) -> Answer:
     assert callback is not None
     *places, last = arguments or ((),)
     named = last if isinstance(last, dict) else {}
-    answer: Answer = unwrap(callback)(*(places if named else arguments), **named)
+    answer: Answer = vars(callback)["__wrapped__"](*(places if named else arguments), **named)
     return answer
 
 
@@ -59,7 +57,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
 ) -> None:
     monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
     forget_everything()
-    monkeypatch.setattr("app.cli.members._link_answer", lambda *_: Answer({}))
+    monkeypatch.setattr("app.cli.access._link_answer", lambda *_: Answer({}))
     file = tmp_path / "people.csv"
     file.write_text("email,first_name,last_name\nada@example.com,Ada,\ngrace@example.com,Grace,\nx,X,\n")
     wanted: list[Any] = [
@@ -76,7 +74,8 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         *((keys, "revoke", (1,), written) for written in ([("key.revoked", 1, 1, None)], [])),
         (platform_keys, "create", ("Sign-up", ()), [("platform_key.made", None, 1, None)]),
         *((platform_keys, "revoke", (1,), written) for written in ([("platform_key.revoked", None, 1, None)], [])),
-        (members, "create", ("m@example.com", "M", "N", 1, "admin", None), [("member.added", 1, 1, "admin")]),
+        (members, "create", (1, "admin", None, {"email": "m@example.com", "first_name": "M", "last_name": "N"}),
+         [("member.added", 1, 1, "admin")]),
         (members, "link", ("1", None), [("member.link_made", 1, 1, None)]),
         (members, "remove", ("m@example.com",), [("member.removed", 1, 1, None)]),
         (users, "create", ("bo@example.com", "Bo", "B"), [("user.registered", None, 1, None)]),

@@ -8,7 +8,7 @@ import pytest
 
 from app.audit.rules import RULES
 from app.audit.run import _PARAMETERS, Audit, Breach, audit
-from app.cli.audit import audit as audit_command
+from app.cli.operating import audit as audit_command
 from app.messaging import process_redis, worker_counters
 from app.postgres.database import snapshot
 from tests.integration import books

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
 from app.audit.run import BREACHES_SHOWN_MAX, Audit, audit
-from app.cli.audit import audit as audit_command
+from app.cli.operating import audit as audit_command
 from app.ledger.refill import refill
 from app.postgres.database import snapshot, transaction
 from tests.conftest import forget_everything

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from werkzeug.http import parse_options_header
 from werkzeug.test import TestResponse
 
-from app.console import checking as console_checking
+from app.console import slow_work
 from app.postgres.database import transaction
 from app.recipient_files import checking
 from app.recipient_files.workbook_process import text_of
@@ -170,7 +170,7 @@ def test_a_long_list_at_fault_is_not_kept_and_a_check_that_failed_is_not_called_
     ann: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(console_checking, "PARTS_MAX", 3)
+        patch.setattr(slow_work, "PARTS_MAX", 3)
         page = upload(ann, _SEVEN, amount="5")
         told_fault = words_of(page)  # It is written while it is read.
     assert "Nothing was kept of this check. People.csv has 7 recipients; one list may have at most 6." in told_fault

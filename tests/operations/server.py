@@ -13,10 +13,8 @@ import psycopg
 import pytest
 
 from app.local import ports
-from app.local.datadir import DataDir
-from app.local.owner import run_as_owner
-from app.local.postgresql import PostgreSQL
-from app.local.postgresql_data import binary
+from app.local.datadir import DataDir, run_as_owner
+from app.local.postgresql import PostgreSQL, binary
 from tests.conftest import forget_everything
 from tests.deadline import comes_true
 from tests.service.template import copy_to

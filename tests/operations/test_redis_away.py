@@ -10,8 +10,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from app.cli.status import look_at_redis
-from app.cli.status_in_words import faults_with_redis
+from app.cli.status import faults_with_redis, look_at_redis
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import Connection, Engine, event, text
 
-from app.cli.audit import audit
+from app.cli.operating import audit
 from app.exports import sources
 from app.exports.columns import CSV, TRANSACTIONS
 from app.exports.export import begin

@@ -13,7 +13,7 @@ from app.cli.send import output, steps
 from app.cli.send.run import Choices
 from app.cli.service import running_url
 from app.errors import Refused
-from app.local.interrupts import end_gently
+from app.local.terminal import end_gently
 from app.settings import INT64_MAX
 from app.values.texts import is_utf8
 

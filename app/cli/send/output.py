@@ -23,8 +23,8 @@ def bad_lines(choices: Choices, recipients: Recipients) -> None:
     for line in recipients.bad[:_BAD_LINES_SHOWN_MAX]:
         err.print(Text(f"line {line.line}: {line.reason}", "yellow"), soft_wrap=True)
     if (more := len(recipients.bad) - _BAD_LINES_SHOWN_MAX) > 0:
-        told = f"… and {counted(more, 'more bad line')}; {choices.result_path.name} will name them all."
-        err.print(Text(told, "yellow"), soft_wrap=True)
+        rest = f"… and {counted(more, 'more bad line')}; {choices.result_path.name} will name them all."
+        err.print(Text(rest, "yellow"), soft_wrap=True)
 
 
 def plan(run: Run) -> None:
@@ -71,15 +71,15 @@ def _sent_lately(run: Run) -> str | None:
         looked_at = 0
         for part in run.recipients.parts(run.size):
             try:
-                found = run.service.sent_before(run.body(part), run.key(part))
+                lately = run.service.sent_before(run.body(part), run.key(part))
             except PointsError as error:
                 return f"not known: {error.sentence}"
-            if found is None:
+            if lately is None:
                 return "not known: the service is older than this command"
-            counts.update(same=found.same, same_label=found.same_label, same_amount=found.same_amount)
-            batches.update({batch.batch_id: batch.recipients for batch in found.batches})
-            days, has_more = found.days, has_more or found.batch_count > len(found.batches)
-            is_whole &= found.complete
+            counts.update(same=lately.same, same_label=lately.same_label, same_amount=lately.same_amount)
+            batches.update({batch.batch_id: batch.recipients for batch in lately.batches})
+            days, has_more = lately.days, has_more or lately.batch_count > len(lately.batches)
+            is_whole &= lately.complete
             looked_at += len(part.items)
             advance_to(looked_at)
     newest = "" if is_whole else f" Only the newest batches of {days} days were compared: there are too many."
@@ -92,11 +92,11 @@ def _sent_lately(run: Run) -> str | None:
         "same_label": "other points with the same label",
         "same_amount": "the same points with another label",
     }
-    told = ", ".join(f"{points(counts[kind])} {what}" for kind, what in words.items() if counts[kind])
+    who = ", ".join(f"{points(counts[kind])} {what}" for kind, what in words.items() if counts[kind])
     named = batches.most_common(_BATCHES_NAMED_MAX)
     where = ", ".join(f"batch {batch_id} ({points(recipients)})" for batch_id, recipients in named)
     others = " and others" if has_more or len(batches) > len(named) else ""
-    return f"{told}, within {days} days, in {where}{others}. They would be paid again.{newest}"
+    return f"{who}, within {days} days, in {where}{others}. They would be paid again.{newest}"
 
 
 def report(run: Run) -> int:

@@ -52,13 +52,13 @@ class Request:
         payer = f"{word(self.sandbox)},{self.organization_id}"
         time_cell = cache(timestamp)  # All transactions of a batch have one time.
         rows = []
-        for line, item, found in zip(self.lines, self.items, issued.transactions, strict=True):
-            flags, reason = _FLAGS[found.debited, found.credited]
+        for line, item, transaction in zip(self.lines, self.items, issued.transactions, strict=True):
+            flags, reason = _FLAGS[transaction.debited, transaction.credited]
             label = label_of_all if item.label is None else _cell(item.label)
             reference = "" if item.reference is None else _quoted(marked_as_text(item.reference))
             rows.append(
-                f"{line},{for_spreadsheet(item.email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
-                f"{label},{payer},{time_cell(found.created_at)},{self.key},{again},{reference}"
+                f"{line},{for_spreadsheet(item.email)},{transaction.id},{transaction.amount},{flags},{issued.batch_id},{reason},"
+                f"{label},{payer},{time_cell(transaction.created_at)},{self.key},{again},{reference}"
             )
         if not self.bad:
             return rows

@@ -66,10 +66,10 @@ class ResultFile:
             if file.readline() != _HEADING:
                 return
             end = len(_HEADING)
-            for found, group in groupby(file, lambda line: line.rpartition(b",")[2]):
+            for written, group in groupby(file, lambda line: line.rpartition(b",")[2]):
                 lines = list(group)
                 check = _next_check(self._check, b"\n".join(line.rpartition(b",")[0] for line in lines))
-                if found != f"{check}\r\n".encode():
+                if written != f"{check}\r\n".encode():
                     return
                 end += sum(map(len, lines))
                 self._end, self._check = end, check

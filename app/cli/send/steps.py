@@ -22,7 +22,7 @@ from app.cli.send.run import Choices, Run
 from app.cli.service import FaultyBody, NoAnswer, Service, in_order
 from app.cli.tables import progress_bar
 from app.errors import PointsError, Refused
-from app.local.interrupts import interrupts_delayed
+from app.local.terminal import interrupts_delayed
 from app.recipient_files.checking import AmountsMissing, Reading
 from app.recipient_files.list_file import ColumnUnclear
 from app.recipient_files.recipients import Part

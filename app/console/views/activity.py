@@ -1,6 +1,7 @@
 """*Activity*: who did what, and when."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from flask import render_template, request, url_for
 
@@ -28,9 +29,9 @@ def activity() -> str:
     with transaction() as connection:
         start = None if before is None else action_pages.position_before(connection, before)
         page = action_pages.page(connection, filters, start=start, limit=_ROWS)
-    shown = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]
+    lines = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]
     older = None if page.next is None else page.rows[-1].id
-    return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)
+    return render_template("console/activity.html", actions=lines, is_first=before is None, older=older)
 
 
 def _who(action: ActionRow) -> str:
@@ -41,70 +42,65 @@ def _who(action: ActionRow) -> str:
     return "Somebody" if action.action == actions.WRONG_PASSWORD else "An operator of the service"
 
 
-_SENTENCES = {
-    actions.SIGNED_IN: "Signed in{more}",
-    actions.WRONG_PASSWORD: "Gave a wrong password for {subject}{more}",
-    actions.MEMBER_ADDED: "Added {subject} as {detail}",
-    actions.MEMBER_REMOVED: "Removed {subject}",
-    actions.ROLE_CHANGED: "Changed the role of {subject} from {detail}",
-    actions.LINK_MADE: "Made a new link for {subject}",
-    actions.ZONE_CHOSEN: "Chose the time zone {detail}",
-    actions.PASSWORD_CHOSEN: "Chose a password",
-    actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
-    actions.KEY_MADE: "Made {key} key {id}{named}{more}",
-    actions.KEY_REVOKED: "Revoked key {id}{named}",
-    actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
-    actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
-    actions.SENT: "Sent {mode} batch {id}{more}",
-    actions.MOVED: "Moved {mode} batch {id}{more}",
-    actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
-    actions.APPROVED: "Approved {mode} batch {id}{more}",
-    actions.REJECTED: "Rejected {mode} batch {id}{more}",
-    actions.REVERSED: "Took points back by {mode} reversal {id}{more}",
-    actions.EXTENDED: "Held {mode} transaction {id} for longer{more}",
-    actions.REFILLED: "Refilled the {mode} balance{more} points",
-    actions.ORGANIZATION_MADE: "Made the organization",
-    actions.ORGANIZATION_CHANGED: "Changed the organization{more}",
-    actions.ORGANIZATION_SUSPENDED: "Suspended the organization",
-    actions.ORGANIZATION_RESUMED: "Resumed the organization",
-    actions.ORGANIZATION_DISABLED: "Disabled the organization",
-    actions.ORGANIZATION_ENABLED: "Enabled the organization",
-}
+class _Page(NamedTuple):
+    """The page of what an action has changed, the name of its id there, and the lowest role that sees it."""
+
+    endpoint: str
+    id_name: str | None = None
+    role: str = ADMIN
 
 
-# The page of what an action has changed, the name of its id there, and the lowest role that sees it. Members and
-# webhooks may be gone, so their lists are the pages.
-_PAGES: dict[str, tuple[str, str | None, str]] = {
-    **dict.fromkeys(
-        (actions.SENT, actions.MOVED, actions.CANCELLED, actions.APPROVED, actions.REJECTED),
-        ("console.show_batch", "batch_id", VIEWER),
-    ),
-    actions.REVERSED: ("console.show_reversal", "reversal_id", VIEWER),
-    **dict.fromkeys(
-        (actions.MEMBER_ADDED, actions.MEMBER_REMOVED, actions.ROLE_CHANGED, actions.LINK_MADE, actions.SESSIONS_ENDED),
-        ("console.members", None, ADMIN),
-    ),
-    **dict.fromkeys((actions.KEY_MADE, actions.KEY_REVOKED), ("console.keys", None, ADMIN)),
-    **dict.fromkeys((actions.WEBHOOK_MADE, actions.WEBHOOK_CHANGED), ("console.webhooks", None, ADMIN)),
+_BATCH, _REVERSAL = _Page("show_batch", "batch_id", VIEWER), _Page("show_reversal", "reversal_id", VIEWER)
+# Members and webhooks may be gone, so their lists are the pages.
+_MEMBERS, _KEYS, _WEBHOOKS = _Page("members"), _Page("keys"), _Page("webhooks")
+_WORDS: Mapping[str, tuple[str, _Page | None]] = {
+    actions.SIGNED_IN: ("Signed in{more}", None),
+    actions.WRONG_PASSWORD: ("Gave a wrong password for {subject}{more}", None),
+    actions.MEMBER_ADDED: ("Added {subject} as {detail}", _MEMBERS),
+    actions.MEMBER_REMOVED: ("Removed {subject}", _MEMBERS),
+    actions.ROLE_CHANGED: ("Changed the role of {subject} from {detail}", _MEMBERS),
+    actions.LINK_MADE: ("Made a new link for {subject}", _MEMBERS),
+    actions.ZONE_CHOSEN: ("Chose the time zone {detail}", None),
+    actions.PASSWORD_CHOSEN: ("Chose a password", None),
+    actions.SESSIONS_ENDED: ("Signed {subject} out everywhere", _MEMBERS),
+    actions.KEY_MADE: ("Made {key} key {id}{named}{more}", _KEYS),
+    actions.KEY_REVOKED: ("Revoked key {id}{named}", _KEYS),
+    actions.WEBHOOK_MADE: ("Made {mode} webhook {id}", _WEBHOOKS),
+    actions.WEBHOOK_CHANGED: ("{Mode} webhook {id}{more}", _WEBHOOKS),
+    actions.SENT: ("Sent {mode} batch {id}{more}", _BATCH),
+    actions.MOVED: ("Moved {mode} batch {id}{more}", _BATCH),
+    actions.CANCELLED: ("Cancelled {mode} batch {id}{more}", _BATCH),
+    actions.APPROVED: ("Approved {mode} batch {id}{more}", _BATCH),
+    actions.REJECTED: ("Rejected {mode} batch {id}{more}", _BATCH),
+    actions.REVERSED: ("Took points back by {mode} reversal {id}{more}", _REVERSAL),
+    actions.EXTENDED: ("Held {mode} transaction {id} for longer{more}", None),
+    actions.REFILLED: ("Refilled the {mode} balance{more} points", None),
+    actions.ORGANIZATION_MADE: ("Made the organization", None),
+    actions.ORGANIZATION_CHANGED: ("Changed the organization{more}", None),
+    actions.ORGANIZATION_SUSPENDED: ("Suspended the organization", None),
+    actions.ORGANIZATION_RESUMED: ("Resumed the organization", None),
+    actions.ORGANIZATION_DISABLED: ("Disabled the organization", None),
+    actions.ORGANIZATION_ENABLED: ("Enabled the organization", None),
 }
 
 
 def _path_of(action: ActionRow) -> str | None:
     """Return the path of the page of what was changed, in its mode; None if there is none for this member."""
-    endpoint, id_name, role = _PAGES.get(action.action, ("", None, VIEWER))
-    if not endpoint or not current_member().may(role):
+    _, page = _WORDS.get(action.action, ("", None))
+    if page is None or not current_member().may(page.role):
         return None
-    values: dict[str, Any] = {} if id_name is None else {id_name: action.subject_id}
+    values: dict[str, Any] = {} if page.id_name is None else {page.id_name: action.subject_id}
     if action.sandbox is not None:
         values["mode"] = SANDBOX if action.sandbox else LIVE
-    return url_for(endpoint, **values)
+    return url_for(f"console.{page.endpoint}", **values)
 
 
 def sentence_of(action: ActionRow) -> str:
     """Return a sentence about an action, with its ids and names."""
     mode = {None: "", True: "sandbox", False: "live"}[action.sandbox]
     detail = _detail_of(action)
-    return _SENTENCES.get(action.action, action.action).format(
+    sentence, _ = _WORDS.get(action.action, (action.action, None))
+    return sentence.format(
         subject=action.subject_name,
         id=action.subject_id,
         named=with_name("", action.subject_name),

@@ -1,8 +1,8 @@
-"""*Batches*: the list, one with its transactions; and what is done before the issue: answer, cancel, move."""
+"""*Batches*: one with its transactions; and what is done before the issue: answer, cancel, move."""
 
 from functools import partial
 
-from flask import Response, redirect, render_template, request, url_for
+from flask import redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
 from app.actions import log as actions
@@ -13,19 +13,16 @@ from app.batches.batch import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, B
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.payloads import sums_of
 from app.batches.transaction import transactions_of
-from app.console.blueprints import Page, current_member, current_zone, pages, to_page
+from app.console.blueprints import Page, current_member, current_scope, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
 from app.console.forms import RejectForm, amount_of, say_beside
-from app.console.searching import BatchSearch, found_file, listed
 from app.console.send_forms import MomentForm
 from app.console.sending import late_sentence
 from app.errors import BatchConflict, InvalidRequest, LimitReached, MayNotIssue
-from app.members import members
 from app.members.members import APPROVER, SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.pages import batch_pages
 from app.postgres.database import transaction
 from app.reversals.reversal import of_batch
 from app.uploads import listed as listed_uploads
@@ -36,36 +33,16 @@ _REVERSALS_SHOWN = 50
 _RECIPIENTS_SHOWN = 10
 
 
-@pages.get("/batches")
-def list_batches() -> str:
-    with transaction() as connection:
-        who = calling_member(connection)
-        senders = members.find_all(connection, who.organization.id)
-    form, page_of = BatchSearch(request.args, senders), partial(batch_pages.page, is_far=True)
-    rows, names = listed("batches", who, form, page_of, batch_pages.totals)
-    return render_template("console/batches.html", batches=rows, **names)
-
-
-@pages.get("/batches.csv")
-def batches_file() -> Response:
-    return found_file("batches", BatchSearch(request.args, []))
-
-
 @pages.get("/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> str:
     first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The place of the first one shown, from 0.
     with transaction() as connection:
         who = calling_member(connection)
-        batch = get_batch(connection, who, batch_id)
-        rows = transactions_of(
-            connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
-        )
-        sums = sums_of(connection, [batch.id], organization_id=batch.organization_id)
-        points = (
-            schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
-            if batch.status in (AWAITING_APPROVAL, SCHEDULED)
-            else None
-        )
+        batch = get_batch(connection, batch_id)
+        of, is_kept = {"organization_id": batch.organization_id}, batch.status in (AWAITING_APPROVAL, SCHEDULED)
+        rows = transactions_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN)
+        sums = sums_of(connection, [batch.id], **of)
+        points = schedule.points_of(connection, batch.id, **of) if is_kept else None
         reversed_by = of_batch(connection, batch.id, who.scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)
@@ -87,22 +64,22 @@ def show_batch(batch_id: int) -> str:
     )
 
 
-def get_batch(connection: Connection, who: Caller, batch_id: int) -> Batch:
+def get_batch(connection: Connection, batch_id: int) -> Batch:
     """Return a batch of the member's organization, in the mode of the page.
 
     Raises:
         NotFound: there is no such batch.
     """
-    return batches.get(connection, batch_id, who.scope)
+    return batches.get(connection, batch_id, current_scope())
 
 
 # What another answer, a change of the organization, or a lock may have made impossible meanwhile.
 _REFUSALS = (OwnBatch, BatchConflict, MayNotIssue, LimitReached, NotKnown)
 
 
-@pages.get("/batches/<int:batch_id>/approval", role=APPROVER)
+@pages.get("/batches/<int:batch_id>/approval", role=APPROVER, asks=True)
 def ask_to_answer(batch_id: int) -> Page:
-    return _asking_to_answer(batch_id, RejectForm(formdata=None))
+    return _asking_to_answer(batch_id, RejectForm())
 
 
 @pages.post("/batches/<int:batch_id>/approve", role=APPROVER)
@@ -136,7 +113,7 @@ def reject(batch_id: int) -> Page:
 def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
     with transaction() as connection:
         who = calling_member(connection)
-        batch = get_batch(connection, who, batch_id)
+        batch = get_batch(connection, batch_id)
         if batch.status != AWAITING_APPROVAL:
             return redirect(url_for("console.show_batch", batch_id=batch_id))
         its_organization = {"organization_id": batch.organization_id}
@@ -153,20 +130,16 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
         )
 
 
-@pages.get("/batches/<int:batch_id>/cancel", role=SENDER)
-def ask_to_cancel(batch_id: int) -> Page:
-    batch, points = _with_points(batch_id)
-    if batch.is_final:
-        return redirect(url_for("console.show_batch", batch_id=batch_id))
-    return render_template("console/cancel.html", batch=batch, points=points)
-
-
-@pages.post("/batches/<int:batch_id>/cancel", role=SENDER)
+@pages.form("/batches/<int:batch_id>/cancel", role=SENDER, asks=True)
 def cancel(batch_id: int) -> Page:
     """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
+    if request.method != "POST":
+        batch, points = _with_points(batch_id)
+        page = render_template("console/cancel.html", batch=batch, points=points)
+        return redirect(url_for("console.show_batch", batch_id=batch_id)) if batch.is_final else page
 
     def rule(connection: Connection, who: Caller) -> bool:
-        was_cancelled = get_batch(connection, who, batch_id).status == CANCELLED
+        was_cancelled = get_batch(connection, batch_id).status == CANCELLED
         schedule.cancel(connection, batch_id, **who.scope._asdict())
         return not was_cancelled
 
@@ -176,20 +149,15 @@ def cancel(batch_id: int) -> Page:
     except BatchConflict:
         says = f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back."
     except NotKnown as error:
-        return to_page("ask_to_cancel", error.sentence, batch_id=batch_id)
+        return to_page("cancel", error.sentence, batch_id=batch_id)
     return to_page("show_batch", says, batch_id=batch_id)
 
 
-@pages.get("/batches/<int:batch_id>/move", role=SENDER)
-def ask_to_move(batch_id: int) -> Page:
-    return _asking_to_move(batch_id, None)
-
-
-@pages.post("/batches/<int:batch_id>/move", role=SENDER)
+@pages.form("/batches/<int:batch_id>/move", role=SENDER, asks=True)
 def move(batch_id: int) -> Page:
     """Move the batch, or say that it is no longer scheduled. The same form sent again changes nothing."""
     form = MomentForm()
-    send_at = form.moment() if form.validate() else None
+    send_at = form.moment() if form.validate_on_submit() else None
     if send_at is None:
         return _asking_to_move(batch_id, form)
 
@@ -205,22 +173,22 @@ def move(batch_id: int) -> Page:
         says = f"Batch {batch_id} is no longer scheduled, so its time stays as it is."
         return to_page("show_batch", says, "bad", batch_id=batch_id)
     except NotKnown as error:
-        return to_page("ask_to_move", error.sentence, "bad", batch_id=batch_id)
+        return to_page("move", error.sentence, "bad", batch_id=batch_id)
     moment = moment_in(current_zone(), send_at)
     return to_page("show_batch", f"Batch {batch_id} is scheduled for {moment}.", batch_id=batch_id)
 
 
-def _asking_to_move(batch_id: int, form: MomentForm | None) -> Page:
+def _asking_to_move(batch_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     batch, points = _with_points(batch_id)
     if batch.status != SCHEDULED:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
-    page = render_template("console/move.html", batch=batch, points=points, form=form or MomentForm.at(batch.send_at))
-    return page if form is None else (page, 400)
+    page = render_template("console/move.html", batch=batch, points=points, form=form.or_at(batch.send_at))
+    return (page, 400) if form.is_submitted() else page
 
 
 def _with_points(batch_id: int) -> tuple[Batch, int]:
     """Return a batch, and the points of all its recipients."""
     with transaction() as connection:
-        batch = get_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, batch_id)
         return batch, schedule.points_of(connection, batch.id, organization_id=batch.organization_id)

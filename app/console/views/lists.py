@@ -1,30 +1,24 @@
 """*Lists*: those not sent, and the sent ones: progress, the outcome of each line as a file, and the same list again."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import merge
-from operator import itemgetter
+from collections.abc import Callable
 from typing import Any
 
 from flask import Response, flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
-from app.batches import payloads
-from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, Batch, batches
+from app.batches.batch import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.payloads import sums_of
-from app.batches.transaction import HELD, UNPAID, TransactionRow, transactions_of
-from app.console import checking, files
+from app.console import files, slow_work
 from app.console.blueprints import Page, current_scope, pages
-from app.console.caller import calling_member, form_id
-from app.console.checking import checked_page
-from app.console.files import save_as
-from app.console.slow_work import Busy
+from app.console.caller import form_id
+from app.console.slow_work import Busy, checked_page
 from app.console.views.batches import get_batch
 from app.console.views.send import as_sentence, get_list
 from app.errors import NotFound, Refused
 from app.members.members import SENDER, names_of
 from app.postgres.database import transaction
+from app.recipient_files.list_file import LEFT_OUT
 from app.uploads import listed, sent_before, uploads
-from app.uploads import parts as upload_parts
 from app.uploads.sent_before import NewList
 from app.uploads.uploads import UNSENT_KEPT_DAYS, UploadRow
 from app.values.ids import require_id
@@ -84,7 +78,7 @@ def outcome_file(token: str, kind: str) -> Response:
         rows = batches_of(connection, upload)
     if upload.sent_at is None:
         raise NotFound("list", token)
-    return of_list(upload, rows, kind)
+    return files.of_list(upload, rows, kind)
 
 
 def batches_of(connection: Connection, upload: UploadRow) -> list[Batch]:
@@ -92,95 +86,17 @@ def batches_of(connection: Connection, upload: UploadRow) -> list[Batch]:
     return [batches.get(connection, batch_id, upload.scope) for batch_id in upload.batch_ids or ()]
 
 
-_HEADING = (
-    *("line", "email", "reference", "label", "amount"),
-    *("state", "reversed", "transaction_id", "batch_id", "reason"),
-)
-_Row = tuple[Any, ...]
-_REASONS = {
-    UNPAID: "the balance was too low",
-    HELD: "waits for an account with this address",
-    QUEUED: "not issued yet",
-    SCHEDULED: "not issued yet",
-    AWAITING_APPROVAL: "awaits an approval",
-    CANCELLED: "the batch was cancelled",
-    REJECTED: "the batch was rejected",
-    REFUSED: "the organization may not issue",
-}
-
-
-def of_batch(batch: Batch, kind: str) -> Response:
-    """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
-
-    def rows() -> Iterator[_Row]:
-        with transaction() as connection:
-            transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
-        yield from _issued(batch, range(1, len(transactions) + 1), transactions)
-
-    return files.file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
-
-
-def of_list(upload: UploadRow, batch_rows: Sequence[Batch], kind: str) -> Response:
-    """Answer with the outcome of each line of a list, in the order of the list.
-
-    Once the lines are no longer kept, it has what their batches have: each transaction, without its line.
-    """
-
-    def rows() -> Iterator[_Row]:
-        with transaction() as connection:
-            lines = uploads.bad_lines_of(connection, upload.id)
-        empty = ("",) * 3
-        bad = ((of["line"], of["email"], *empty, "left out", *empty, of["reason"]) for of in lines)
-        yield from merge(_of_parts(upload, batch_rows), bad, key=itemgetter(0))  # By line.
-
-    lines = sum(batch.recipient_count for batch in batch_rows) + (upload.findings or {}).get("bad", 0)
-    return files.file(kind, f"{upload.name.removesuffix('.csv')}.result", _HEADING, rows(), lines=lines)
-
-
-def of_new_list(new: NewList) -> Response:
-    """Answer with a list that can be uploaded, such as that of the unpaid."""
-    marked = files.MARK.encode() + new.content
-    return save_as(Response(marked, content_type="text/csv; charset=utf-8"), f"{new.name.removesuffix('.csv')}.csv")
-
-
-def _of_parts(upload: UploadRow, batch_rows: Sequence[Batch]) -> Iterator[_Row]:
-    for number, batch in enumerate(batch_rows, 1):
-        with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
-            part = upload_parts.find(connection, upload.id, number)
-            is_issued, its_organization = batch.status == ISSUED, {"organization_id": batch.organization_id}
-            transactions = transactions_of(connection, batch.id, **its_organization) if is_issued else []
-        if is_issued:
-            yield from _issued(batch, [""] * len(transactions) if part is None else part.lines, transactions)
-            continue
-        for line, item in zip(part.lines, part.items, strict=True) if part else ():
-            amount, label = item.amount or upload.amount, item.label or upload.label
-            yield (
-                *(line, item.email, item.reference or ""),
-                *(label or "", amount, batch.status, 0, "", batch.id, _REASONS[batch.status]),
-            )
-
-
-def _issued(batch: Batch, lines: Iterable[int | str], transactions: Sequence[TransactionRow]) -> Iterator[_Row]:
-    shown = payloads.transaction_payloads((batch, row) for row in transactions)
-    for line, body in zip(lines, shown, strict=True):
-        yield (
-            *(line, body["email"], body["reference"] or ""),
-            *(body["label"] or "", body["amount"], body["state"], body["reversed"], body["id"]),
-            *(batch.id, _REASONS.get(body["state"], "")),
-        )
-
-
 @pages.post("/send/<token>/again", role=SENDER)
 def copy_list(token: str) -> Page:
     """Make a new list of a sent one."""
 
-    def made(connection: Connection) -> NewList:
+    def new_list(connection: Connection) -> NewList:
         upload = get_list(connection, token)
         if upload.sent_at is None:
             raise NotFound("sent list", token)
         return sent_before.copy_of(connection, upload)
 
-    return _made(made, or_back_to=url_for("console.outcome", token=token))
+    return _made(new_list, or_back_to=url_for("console.outcome", token=token))
 
 
 @pages.post("/send/<token>/unpaid", role=SENDER)
@@ -192,28 +108,28 @@ def list_unpaid(token: str) -> Page:
 @pages.get("/send/<token>/unpaid.csv")
 def unpaid_file(token: str) -> Response:
     with transaction() as connection:
-        return of_new_list(_unpaid(connection, token))
+        return files.of_new_list(_unpaid(connection, token))
 
 
 @pages.get("/batches/<int:batch_id>/outcome.csv", defaults={"kind": files.CSV})
 @pages.get("/batches/<int:batch_id>/outcome.xlsx", defaults={"kind": files.XLSX})
 def batch_file(batch_id: int, kind: str) -> Response:
     with transaction() as connection:
-        batch = get_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, batch_id)
     if batch.status != ISSUED:
         raise NotFound("outcome yet of batch", batch_id)
-    return of_batch(batch, kind)
+    return files.of_batch(batch, kind)
 
 
 @pages.post("/batches/<int:batch_id>/unpaid", role=SENDER)
 def list_unpaid_of_batch(batch_id: int) -> Page:
     """Make a new list of those recipients of a batch who were not paid."""
 
-    def made(connection: Connection) -> NewList:
-        batch = get_batch(connection, calling_member(connection), batch_id)
+    def new_list(connection: Connection) -> NewList:
+        batch = get_batch(connection, batch_id)
         return sent_before.unpaid_of(connection, [batch], f"batch {batch_id}")
 
-    return _made(made, or_back_to=url_for("console.show_batch", batch_id=batch_id))
+    return _made(new_list, or_back_to=url_for("console.show_batch", batch_id=batch_id))
 
 
 def _unpaid(connection: Connection, token: str) -> NewList:
@@ -231,7 +147,42 @@ def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> Page:
             return redirect(or_back_to, 303)
     token = form_id()
     try:
-        return checked_page(checking.keep(*new, token=token), token)
+        return checked_page(slow_work.keep(*new, token=token), token)
     except (Busy, Refused) as error:
         flash(as_sentence(error.sentence), "bad")
         return redirect(or_back_to, 303)
+
+
+_EXAMPLE_HEADING = ("email", "amount", "reference", "label")
+_EXAMPLE_ROWS = (
+    ("ada@example.com", 100, "order-1001", "Spring campaign"),
+    ("grace@example.com", 250, "order-1002", "Spring campaign"),
+    ("alan@example.com", 50, "order-1003", ""),
+)
+
+
+@pages.get("/send/example.xlsx", role=SENDER)
+def example() -> Response:
+    """Answer with a workbook of the columns that a list may have."""
+    return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
+
+
+@pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
+@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX}, role=SENDER)
+def bad_lines(token: str, kind: str) -> Response:
+    """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
+    with transaction() as connection:
+        upload = get_list(connection, token)
+        bad = uploads.bad_lines_of(connection, upload.id)
+    own = (upload.findings or {}).get("heading", [])
+    name = f"{upload.name.rpartition('.')[0] or upload.name}.left-out"
+    rows = (_whole(line, len(own)) for line in bad)
+    return files.file(kind, name, [*own, *LEFT_OUT], rows, lines=len(bad))
+
+
+def _whole(line: dict[str, Any], width: int) -> list[str | int]:
+    """Return a bad line as it was. Cells that do not fit the columns stand behind them: nobody is paid by accident."""
+    cells: list[str] = line["cells"]
+    own = (cells if line["fits"] else [])[:width]
+    spare = cells[len(own) :] if not line["fits"] else []
+    return [*own, *[""] * (width - len(own)), line["line"], line["reason"], *spare]

@@ -1,40 +1,42 @@
-"""*Members*: add them with a link, change roles, make new links, end sessions, remove members."""
+"""*Members*: add and remove them, make links, change roles, end sessions. *Your account*: what each changes alone."""
 
-from flask import render_template, request
-from sqlalchemy import Connection
+from collections.abc import Callable
+from typing import Any
 
-from app.console.blueprints import Page, current_member, pages, to_page
+from flask import g, render_template, request, session
+
+from app.console.blueprints import Page, current_member, current_zone, pages, to_page
+from app.console.browser import is_https
 from app.console.caller import change
-from app.console.cookie import is_https
-from app.console.forms import MemberForm, RoleForm, say_beside
+from app.console.forms import ChangePasswordForm, MemberForm, RoleForm, ZoneForm, say_beside
+from app.console.slow_work import password_work
+from app.console.views.sign_in import chosen_password, place, right_attempt
 from app.errors import Refused
-from app.members import links
+from app.members import links, sessions
 from app.members import members as rows
-from app.members.members import ADMIN, Member
+from app.members.members import ADMIN, VIEWER, Member
 from app.postgres.database import transaction
+from app.values import passwords
+from app.values.addresses import parse
 
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
 
 
-@pages.get("/members", role=ADMIN)
-def members() -> str:
-    return _page(MemberForm(formdata=None))
-
-
-@pages.post("/members", role=ADMIN)
-def add_member() -> Page:
+@pages.form("/members", role=ADMIN)
+def members() -> Page:
+    """Show the members, and add one."""
     form, who = MemberForm(), current_member()
-    if not form.validate():
-        return _page(form), 400
+    if not form.validate_on_submit():
+        return _list_page(form), 400 if form.is_submitted() else 200
     names = form.email.data, form.first_name.data, form.last_name.data or ""
     try:
         with change(shown_once=_LINK_LOST) as connection:
             member_id, token = links.add(connection, who.organization_id, *names, role=form.role.data, by=who.id)
-            made = rows.lock(connection, member_id)
+            member = rows.lock(connection, member_id)
     except Refused as error:  # The form has checked the names, so this is about the address.
         say_beside(form.email, error.sentence)
-        return _page(form), 400
-    return _link_page(made, token)
+        return _list_page(form), 400
+    return _link_page(member, token)
 
 
 @pages.get("/members/<int:member_id>", role=ADMIN)
@@ -45,10 +47,8 @@ def member(member_id: int) -> str:
 @pages.post("/members/<int:member_id>/link", role=ADMIN)
 def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
-    with change(shown_once=_LINK_LOST) as connection:
-        found = _own(connection, member_id)
-        token = links.make_link(connection, found, by=current_member().id)
-    return _link_page(found, token)
+    row, token = _act(member_id, links.make_link, shown_once=_LINK_LOST)
+    return _link_page(row, token)
 
 
 @pages.post("/members/<int:member_id>/role", role=ADMIN)
@@ -57,53 +57,105 @@ def change_role(member_id: int) -> Page:
     if not form.validate():
         return _member_page(member_id, form), 400
     try:
-        with change() as connection:
-            found = _own(connection, member_id)
-            rows.change_role(connection, found, form.role.data, by=current_member().id)
+        row, _ = _act(member_id, rows.change_role, form.role.data)
     except Refused as error:
         say_beside(form.role, error.sentence)
         return _member_page(member_id, form), 409
-    return to_page("members", f"The role of {found.name} is now {form.role.data}.")
+    return to_page("members", f"The role of {row.name} is now {form.role.data}.")
 
 
 @pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)
 def end_sessions(member_id: int) -> Page:
-    with change() as connection:
-        found = _own(connection, member_id)
-        ended = rows.end_sessions(connection, found, by=current_member().id)
-    return to_page(
-        "members", f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in."
-    )
+    row, ended = _act(member_id, rows.end_sessions)
+    return to_page("members", f"{row.name} is signed out everywhere." if ended else f"{row.name} was not signed in.")
 
 
-@pages.post("/members/<int:member_id>/remove", role=ADMIN)
+@pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
     try:
-        with change() as connection:
-            found = _own(connection, member_id)
-            rows.remove(connection, found, by=current_member().id)
+        row, _ = _act(member_id, rows.remove)
     except Refused as error:
         return to_page("members", error.sentence, "bad")
-    return to_page("members", f"{found.name} is no longer a member.")
+    return to_page("members", f"{row.name} is no longer a member.")
 
 
-def _own(connection: Connection, member_id: int) -> Member:
-    return rows.lock(connection, member_id, organization_id=current_member().organization_id)
+def _act(member_id: int, rule: Callable[..., Any], *values: str, shown_once: str = "") -> tuple[Member, Any]:
+    """Do what a form asks for, once, with the member locked; return the member, and what the rule returns."""
+    who = current_member()
+    with change(shown_once=shown_once) as connection:
+        row = rows.lock(connection, member_id, organization_id=who.organization_id)
+        return row, rule(connection, row, *values, by=who.id)
 
 
-def _page(form: MemberForm) -> str:
+def _list_page(form: MemberForm) -> str:
     with transaction() as connection:
-        found = rows.find_all(connection, current_member().organization_id)
-    return render_template("console/members.html", members=found, form=form)
+        people = rows.find_all(connection, current_member().organization_id)
+    return render_template("console/members.html", members=people, form=form)
 
 
 def _member_page(member_id: int, form: RoleForm | None = None) -> str:
     with transaction() as connection:
-        found = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
-    form = form or RoleForm(formdata=None, role=found.role)
-    return render_template("console/member.html", of=found, form=form)
+        row = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
+    form = form or RoleForm(formdata=None, role=row.role)
+    return render_template("console/member.html", of=row, form=form)
 
 
 def _link_page(member: Member, token: str) -> str:
     url = links.link_to(f"{'https' if is_https() else 'http'}://{request.host}", token)
     return render_template("console/link_made.html", of=member, url=url)
+
+
+@pages.get("/account")
+def account() -> str:
+    return _account_page(ChangePasswordForm(formdata=None))
+
+
+@pages.post("/account/password", role=VIEWER)
+def change_password() -> Page:
+    form = ChangePasswordForm()
+    password = chosen_password(form, current_member())
+    if password is None:
+        return _account_page(form), 400
+    token = _with_new_password(form.current.data, password)
+    if token is None:
+        say_beside(form.current, "This is not your password, or the account is locked: ten wrong passwords lock it.")
+        return _account_page(form), 400
+    session["token"] = token
+    return to_page("account", "The password is changed, and every other session has ended.")
+
+
+@pages.post("/account/zone", role=VIEWER)
+def choose_zone() -> Page:
+    """Keep the zone in which the member reads and writes times."""
+    form = ZoneForm()
+    if not form.validate():
+        return _account_page(ChangePasswordForm(formdata=None), form), 400
+    with transaction() as connection:
+        rows.choose_zone(connection, rows.lock(connection, current_member().id), form.zone.data)
+    return to_page("account", f"Times are those of {form.zone.data} from now on.")
+
+
+@pages.post("/account/sessions/<int:session_id>/end", role=VIEWER)
+def end_session(session_id: int) -> Page:
+    with transaction() as connection:
+        sessions.end(connection, session_id, member_id=current_member().id)
+    return to_page("account", "The session has ended.")
+
+
+def _with_new_password(current: str, password: str) -> str | None:
+    """Change the password and return the token of a new session; None if the current password is wrong."""
+    if right_attempt(parse(current_member().email).key, current) is None:
+        return None
+    with password_work.turn():
+        password_hash = passwords.hash_password(password)
+    with change() as connection:
+        member = rows.lock(connection, current_member().id)
+        links.choose_password(connection, member, password_hash)
+        return sessions.begin(connection, member.id, password_hash, place())
+
+
+def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:
+    with transaction() as connection:
+        own = sessions.find_all(connection, current_member().id)
+    zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
+    return render_template("console/account.html", form=form, zone_form=zone_form, sessions=own, own=g.session_id)

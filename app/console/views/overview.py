@@ -1,25 +1,93 @@
-"""*Overview*: the balance and how long it lasts, points held, scheduled and issued, senders, refills, batches."""
+"""*Overview* and *Statement*: the balance, what moved it in a month, and what its points were issued for."""
 
 from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import NamedTuple
 
-from flask import render_template
+from flask import Response, render_template, request
 from sqlalchemy import Connection
 
 from app import organizations
 from app.batches import approval, schedule
-from app.console.blueprints import current_scope, pages
-from app.console.views.statement import bars
+from app.console import files
+from app.console.blueprints import current_scope, is_sandbox, pages
+from app.console.caller import Authors, authors_of
 from app.ledger import refill
 from app.members.members import names_of
 from app.pages import batch_pages
 from app.pages.filters import Filters
 from app.postgres.database import single_statement, transaction
+from app.postgres.standby import long_read
 from app.scope import Scope
-from app.statement.read import statement_of, today_of
+from app.statement.makeup import Makeup, makeup_of
+from app.statement.months import Month, statement_of_month
+from app.statement.read import HEADING, Statement, statement_of, today_of
 from app.uploads.listed import senders_since
+
+
+@pages.get("/statement")
+def statement() -> str:
+    month, of_month = _of_month()
+    organization_id, sandbox = current_scope()
+
+    def read(connection: Connection) -> tuple[Makeup, Authors]:
+        makeup = makeup_of(connection, organization_id, sandbox=sandbox, first=month.first, last=month.last)
+        return makeup, authors_of(connection, [sender for sender, _ in makeup.senders])
+
+    makeup, authors = long_read(read, within=single_statement)
+    return render_template(
+        "console/statement.html",
+        month=month,
+        days=of_month.days,
+        total=of_month.total,
+        bars=bars({day: line.debited for day, line in of_month.days.items()}),
+        makeup=makeup,
+        authors=authors,
+    )
+
+
+@pages.get("/statement.csv", defaults={"kind": files.CSV})
+@pages.get("/statement.xlsx", defaults={"kind": files.XLSX})
+def statement_file(kind: str) -> Response:
+    month, of_month = _of_month()
+    name = f"statement-{month.name}{'-sandbox' if is_sandbox() else ''}"
+    return files.file(kind, name, HEADING, of_month.rows(), lines=len(of_month.days))
+
+
+def _of_month() -> tuple[Month, Statement]:
+    read = partial(statement_of_month, scope=current_scope(), text=request.args.get("month"))
+    _, month, of_month = long_read(read, within=single_statement)
+    return month, of_month
+
+
+# The size of the picture, in its own units; a page scales it.
+WIDTH, HEIGHT = 600, 140
+_GAP = 4
+
+
+class Bar(NamedTuple):
+    """A bar with the day and the points that it stands for; `y` counts from the top."""
+
+    day: date
+    points: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def bars(by_day: Mapping[date, int]) -> list[Bar]:
+    """Return the bars of some days, side by side; the highest is as high as the picture."""
+    most, step = max(by_day.values(), default=0), WIDTH / max(len(by_day), 1)
+    drawn = []
+    for number, (day, points) in enumerate(by_day.items()):
+        height = round(HEIGHT * points / most, 1) if points > 0 else 0.0
+        height = max(height, 1.5) if points > 0 else height  # A day with few points is seen too.
+        drawn.append(Bar(day, points, round(number * step, 1), HEIGHT - height, round(step - _GAP, 1), height))
+    return drawn
+
 
 _BATCHES_SHOWN = 10
 _REFILLS_SHOWN = 5
@@ -57,8 +125,8 @@ def overview() -> str:
     every = Filters(**scope._asdict())
     with transaction() as connection:
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
-    shown = dict(list(by_day.items())[-_DAYS_SHOWN:])
-    issued = sum(shown.values())
+    recent = dict(list(by_day.items())[-_DAYS_SHOWN:])
+    issued = sum(recent.values())
     return render_template(
         "console/overview.html",
         organization=organization,
@@ -71,7 +139,7 @@ def overview() -> str:
         held=held,
         months=months,
         issued=issued,
-        bars=bars(shown),
+        bars=bars(recent),
         senders=senders,
         refills=refills,
     )
@@ -93,9 +161,9 @@ def _senders(connection: Connection, scope: Scope, months: Months) -> list[tuple
     """Return who had most points issued this month: the id and name of each member, and what the API sent (no id)."""
     since = datetime.combine(months.first_day, time(), UTC)
     members = senders_since(connection, scope, since=since)
-    names = names_of(connection, [one.member_id for one in members])
-    found: list[tuple[int | None, str, int]] = [(one.member_id, names[one.member_id], one.points) for one in members]
-    by_programs = months.so_far - sum(one.points for one in members)
+    names = names_of(connection, [row.member_id for row in members])
+    senders: list[tuple[int | None, str, int]] = [(row.member_id, names[row.member_id], row.points) for row in members]
+    by_programs = months.so_far - sum(row.points for row in members)
     if by_programs > 0:
-        found.append((None, "Programs, by the API", by_programs))
-    return sorted(found, key=lambda one: -one[2])[:_SENDERS_SHOWN]
+        senders.append((None, "Programs, by the API", by_programs))
+    return sorted(senders, key=lambda row: -row[2])[:_SENDERS_SHOWN]

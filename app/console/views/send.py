@@ -1,46 +1,38 @@
-"""*Send*, the first two steps: upload a list, and see the result of its check."""
+"""*Send*, in four steps: upload a list, see its check, see its cost and settle how it is issued, and issue it."""
 
-from typing import Any
-
-from flask import Response, redirect, render_template, url_for
+from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from wtforms import Field
 
-from app.console import checking, files
+from app.batches.batch import QUEUED
+from app.batches.schedule import now_of
+from app.console import sending, slow_work
 from app.console.blueprints import Page, current_scope, pages, to_page
 from app.console.caller import calling_member, form_id
-from app.console.checking import checked_page
-from app.console.error_pages import refused_form
-from app.console.forms import say_beside
-from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import Busy, searches
-from app.errors import Refused
+from app.console.forms import say_beside, say_of_form
+from app.console.send_forms import CheckAgainForm, IssueForm, ListForm, TermsForm
+from app.console.sending import cost as cost_of
+from app.console.slow_work import Busy, checked_page, refused_form, searches
+from app.errors import NotFound, PointsError, Refused
 from app.members.members import SENDER
-from app.postgres.database import single_statement, transaction
-from app.recipient_files.list_file import LEFT_OUT
+from app.messaging.jobs import Job
+from app.messaging.requests import drains
+from app.metrics.requests import current_record
+from app.postgres.database import is_locked_out, single_statement, transaction
 from app.settings import settings
 from app.uploads import uploads
 from app.uploads.listed import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 
-_EXAMPLE_HEADING = ("email", "amount", "reference", "label")
-_EXAMPLE_ROWS = (
-    ("ada@example.com", 100, "order-1001", "Spring campaign"),
-    ("grace@example.com", 250, "order-1002", "Spring campaign"),
-    ("alan@example.com", 50, "order-1003", ""),
-)
 
-
-@pages.get("/send", role=SENDER)
+@pages.form("/send", role=SENDER)
 def send() -> Page:
-    return _new_list(ListForm())
-
-
-@pages.post("/send", role=SENDER)
-def upload() -> Page:
     """Check a new list, and store it if it can be read."""
     form = ListForm()
+    if not form.is_submitted():
+        return _new_list(form)
     is_valid = form.validate()
     given = form.content()
     if not is_valid or given is None:
@@ -49,74 +41,47 @@ def upload() -> Page:
     token = form_id()
     try:
         # The form's id is the list's token, so a form that is sent again leads to the same list.
-        return checked_page(checking.keep(content, name, form.asked(), token=token), token)
+        return checked_page(slow_work.keep(content, name, form.asked(), token=token), token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
 
 
-@pages.get("/send/example.xlsx", role=SENDER)
-def example() -> Response:
-    """Answer with a workbook of the columns that a list may have."""
-    return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
-
-
 @pages.get("/send/<token>", role=SENDER)
 def check(token: str) -> Page:
     with searches.turn(), transaction() as connection:
-        found = get_list(connection, token)
-        if found.sent_at is not None:
+        upload = get_list(connection, token)
+        if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
-        before = None if found.question else sent_before(connection, found)
-    told = {"sheet": found.sheet, "column": found.column, "amount": str(found.amount or ""), "label": found.label}
-    form = CheckAgainForm(formdata=None, data=told)
-    return _checked(found, form, before)
+        before = None if upload.question else sent_before(connection, upload)
+    kept = {"sheet": upload.sheet, "column": upload.column, "amount": str(upload.amount or ""), "label": upload.label}
+    form = CheckAgainForm(formdata=None, data=kept)
+    return _checked(upload, form, before)
 
 
 @pages.post("/send/<token>", role=SENDER)
 def check_again(token: str) -> Page:
     """Check a list again, with another column, amount or label."""
     with transaction() as connection:
-        found = get_list(connection, token)
-        if found.sent_at is not None:
+        upload = get_list(connection, token)
+        if upload.sent_at is not None:
             return to_page("outcome", token=token)
-        content = uploads.content_of(connection, found.id)
+        content = uploads.content_of(connection, upload.id)
     form = CheckAgainForm()
-    _offer(form, found)
-    if not form.validate() or not _is_answered(form, found):
-        return _checked(found, form, None), 400
+    _offer(form, upload)
+    if not form.validate() or not _is_answered(form, upload):
+        return _checked(upload, form, None), 400
     # The columns of another sheet are others.
-    column = form.column.data if form.sheet.data == found.sheet else None
+    column = form.column.data if form.sheet.data == upload.sheet else None
     asked = form.asked(sheet=form.sheet.data, column=column)
-    kept = {"sheets": (found.findings or {}).get("sheets", [])}
-    if form.sheet.data == found.sheet:
-        kept["choices"] = (found.findings or {}).get("choices", [])
+    kept = {"sheets": (upload.findings or {}).get("sheets", [])}
+    if form.sheet.data == upload.sheet:
+        kept["choices"] = (upload.findings or {}).get("choices", [])
     try:
-        return checked_page(checking.keep_again(found, content, asked, kept), token)
+        return checked_page(slow_work.keep_again(upload, content, asked, kept), token)
     except (Busy, Refused) as error:
-        say_beside(_field_of(form, found), as_sentence(error.sentence))
-        return refused_form(_checked(found, form, None), error)
-
-
-@pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
-@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX}, role=SENDER)
-def bad_lines(token: str, kind: str) -> Response:
-    """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
-    with transaction() as connection:
-        found = get_list(connection, token)
-        bad = uploads.bad_lines_of(connection, found.id)
-    own = (found.findings or {}).get("heading", [])
-    name = f"{found.name.rpartition('.')[0] or found.name}.left-out"
-    rows = (_whole(line, len(own)) for line in bad)
-    return files.file(kind, name, [*own, *LEFT_OUT], rows, lines=len(bad))
-
-
-def _whole(line: dict[str, Any], width: int) -> list[str | int]:
-    """Return a bad line as it was. Cells that do not fit the columns stand behind them: nobody is paid by accident."""
-    cells: list[str] = line["cells"]
-    own = (cells if line["fits"] else [])[:width]
-    spare = cells[len(own) :] if not line["fits"] else []
-    return [*own, *[""] * (width - len(own)), line["line"], line["reason"], *spare]
+        say_beside(_field_of(form, upload), as_sentence(error.sentence))
+        return refused_form(_checked(upload, form, None), error)
 
 
 def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
@@ -176,3 +141,80 @@ def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None)
         before=before,
         kept_days=uploads.UNSENT_KEPT_DAYS,
     )
+
+
+# Another request has locked the list for longer than a statement waits.
+_BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
+
+
+@pages.form("/send/<token>/cost", role=SENDER)
+def cost(token: str) -> Page:
+    """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
+    form = TermsForm()
+    if not form.is_submitted():
+        return _with_cost("console/cost.html", token)
+    is_valid = form.validate()
+    with transaction() as connection:
+        now = now_of(connection, **current_scope()._asdict())
+    terms = form.terms(now) if is_valid else None
+    if terms is None:
+        page = _with_cost("console/cost.html", token, terms=form)
+        return (page, 400) if isinstance(page, str) else page
+    with transaction() as connection:
+        upload = get_list(connection, token, lock=True)
+        if upload.sent_at is None:
+            uploads.settle(connection, upload.id, terms)
+    return to_page("confirm", token=token)
+
+
+@pages.form("/send/<token>/confirm", role=SENDER)
+def confirm(token: str) -> Page:
+    """Accept the list. If it is sent twice at once, the second request shows the outcome of the first."""
+    form = IssueForm()
+    if not form.is_submitted():
+        return _with_cost("console/confirm.html", token)
+    if not form.validate():
+        return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
+    try:
+        with transaction() as connection:
+            upload = get_list(connection, token, lock=True)
+            who = calling_member(connection)
+            accepted = sending.issue(connection, who, upload, seen=form.seen.data, is_meant=bool(form.again.data))
+    except NotFound:
+        raise
+    except PointsError as error:
+        return _with_cost("console/confirm.html", token, refusal=error.sentence)
+    except DBAPIError as error:
+        if not is_locked_out(error):
+            raise
+        return _with_cost("console/confirm.html", token, refusal=_BUSY)
+    queued = [acceptance.batch_id for acceptance in accepted or () if acceptance.status == QUEUED]
+    if queued:
+        assert upload.recipients is not None, "what is sent is checked"
+        current_record().batch_id = queued[-1]
+        drains.ask(Job(upload.organization_id, queued[-1], upload.recipients, current_record().trace_id))
+    return to_page("outcome", token=token)
+
+
+def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
+    with searches.turn(), transaction() as connection:
+        who, upload = calling_member(connection), get_list(connection, token)
+        if upload.sent_at is not None:
+            return to_page("outcome", token=token)
+        if upload.question is not None:
+            return to_page("check", f"Nothing was issued. {refusal}" if refusal else "", "bad", token=token)
+        now = cost_of(connection, who, upload)
+    form = IssueForm(formdata=None, seen=now.seen)
+    if refusal is not None:
+        say_of_form(form, f"Nothing was issued. {refusal}")
+    page = render_template(
+        template,
+        upload=upload,
+        organization=who.organization,
+        now=now,
+        verdict=now.verdict,
+        refusal=refusal,
+        form=form,
+        terms=terms or TermsForm(formdata=None, data=TermsForm.of(upload)),
+    )
+    return page if refusal is None else (page, 409)

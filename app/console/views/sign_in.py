@@ -5,13 +5,10 @@ import re
 
 from flask import flash, g, redirect, render_template, request, session, url_for
 
-from app.console import kept_forms
 from app.console.blueprints import ROOT, Page, current_member, door, pages, to_page
-from app.console.cookie import sign_in_with
-from app.console.error_pages import refused_form
+from app.console.browser import Kept, sent_along, sign_in_page, sign_in_with
 from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
-from app.console.kept_forms import Kept
-from app.console.slow_work import Busy, password_work
+from app.console.slow_work import Busy, password_work, refused_form
 from app.errors import InvalidAddress, Refused
 from app.members import links, sessions
 from app.members.members import VIEWER, Member
@@ -30,7 +27,7 @@ _PAGE = re.compile(rf"{ROOT}/[a-z]+(?:/[A-Za-z0-9_?&=%.,:+-]+)*\Z")
 
 @door.route("/sign-in", methods=["GET", "POST"])
 def sign_in() -> Page:
-    form, kept = SignInForm(), kept_forms.sent_along()
+    form, kept = SignInForm(), sent_along()
     if not form.validate_on_submit():
         return _page(form, kept)
     try:
@@ -52,7 +49,7 @@ def sign_in() -> Page:
 
 
 def _page(form: SignInForm, kept: Kept | None) -> str:
-    return kept_forms.sign_in_page(form, kept, page=request.args.get("next"), over=request.args.get("over"))
+    return sign_in_page(form, kept, page=request.args.get("next"), over=request.args.get("over"))
 
 
 def _token_for(email: str, password: str) -> str | None:
@@ -159,8 +156,8 @@ def place() -> Place:
 def _browser() -> str:
     """Return the browser and its system, such as `Firefox on Linux`."""
     named = request.user_agent.string
-    found, system = (next((words[mark] for mark in words if mark in named), "") for words in (_BROWSERS, _SYSTEMS))
-    return f"{found or 'another browser'} on {system}" if system else found or "another browser"
+    browser, system = (next((words[mark] for mark in words if mark in named), "") for words in (_BROWSERS, _SYSTEMS))
+    return f"{browser or 'another browser'} on {system}" if system else browser or "another browser"
 
 
 def _address() -> str:

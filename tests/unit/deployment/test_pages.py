@@ -9,7 +9,7 @@ import yaml
 
 from app.api.openapi.calls import CALLS
 from app.cli import points
-from app.cli.status_in_words import down
+from app.cli.status import down
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
 

@@ -1,28 +1,29 @@
-"""*Reversals*: the list, one reversal with what it took; and taking back a batch, or a part of it."""
+"""What is done after the issue: taking back a batch or a part of it, the page of a reversal, and holding for longer."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flask import Response, render_template, request
+from flask import render_template, request
 from sqlalchemy import Connection
 from werkzeug.exceptions import NotFound as PageNotFound
 
 from app.actions import log as actions
+from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.batch import Batch
-from app.batches.transaction import transactions_of
-from app.console.blueprints import Page, current_member, pages, to_page
-from app.console.caller import authors_of, calling_member, form_id, member_now, record_action
-from app.console.forms import amount_of, say_of_form, say_why
-from app.console.searching import ReversalSearch, found_file, listed
-from app.console.send_forms import TakeBackForm
+from app.batches.transaction import HELD, transactions_of
+from app.console.blueprints import Page, current_member, current_scope, current_zone, pages, to_page
+from app.console.caller import act, authors_of, calling_member, form_id, record
+from app.console.forms import amount_of, in_words, say_beside, say_of_form, say_why
+from app.console.send_forms import MomentForm, TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
-from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
+from app.errors import CannotExtend, IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
+from app.ledger.returns import NotLater, extend
 from app.members.members import SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.pages import lists
+from app.pages import transaction_pages
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal
@@ -30,33 +31,23 @@ from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, r
 from app.reversals.reversal import DONE, QUEUED, entries_of, reversals
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
-
-
-@pages.get("/reversals")
-def list_reversals() -> str:
-    rows, names = listed("reversals", member_now(), ReversalSearch(request.args), lists.reversals)
-    with transaction() as connection:
-        authors = authors_of(connection, rows)
-    return render_template("console/reversals.html", reversals=rows, authors=authors, **names)
-
-
-@pages.get("/reversals.csv")
-def reversals_file() -> Response:
-    return found_file("reversals", ReversalSearch(request.args))
+from app.values.timestamps import parse_timestamp
+from app.values.zones import ZONE_OF_ALL, moment_in
 
 
 @pages.get("/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
-        found = reversals.get(connection, reversal_id, calling_member(connection).scope)
-        is_done = found.status == DONE
-        entries = entries_of(connection, found.id, organization_id=found.organization_id) if is_done else []
-        authors = authors_of(connection, [found])
+        reversal = reversals.get(connection, reversal_id, current_scope())
+        is_done = reversal.status == DONE
+        of = {"organization_id": reversal.organization_id}
+        entries = entries_of(connection, reversal.id, **of) if is_done else []
+        authors = authors_of(connection, [reversal])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
         "console/reversal.html",
-        reversal=found,
-        batch_id=found.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
+        reversal=reversal,
+        batch_id=reversal.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
         authors=authors,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
@@ -83,23 +74,18 @@ class Choice(NamedTuple):
         Raises:
             InvalidRequest: as for such a caller.
         """
-        of = {"transactions": [batch_id * POSITIONS + one for one in self.positions]}
+        of = {"transactions": [batch_id * POSITIONS + position for position in self.positions]}
         fields = (of if self.positions else {"batch": batch_id}) | {"amount": self.amount, "reason": reason}
         return ReverseReading(fields, settings()).request()
 
-    def seen(self, batch: Batch, found: Recoverable) -> str:
+    def seen(self, batch: Batch, figures: Recoverable) -> str:
         """Return a text that is another one when the page would show something else."""
-        states = (found.held, found.credited, found.already_reversed, found.not_debited)
-        figures = (found.recoverable, found.held_points, *states)
-        return " ".join(map(str, (batch.id, self.amount, *figures, "of", *self.positions)))
+        states = (figures.held, figures.credited, figures.already_reversed, figures.not_debited)
+        numbers = (figures.recoverable, figures.held_points, *states)
+        return " ".join(map(str, (batch.id, self.amount, *numbers, "of", *self.positions)))
 
 
-@pages.get("/batches/<int:batch_id>/take-back", role=SENDER)
-def ask_to_take_back(batch_id: int) -> Page:
-    return _asking(batch_id, TakeBackForm(formdata=None))
-
-
-@pages.post("/batches/<int:batch_id>/take-back", role=SENDER)
+@pages.form("/batches/<int:batch_id>/take-back", role=SENDER, asks=True)
 def take_back(batch_id: int) -> Page:
     """Queue the reversal and redirect to its page. The same form sent again leads to the same reversal.
 
@@ -109,8 +95,8 @@ def take_back(batch_id: int) -> Page:
     if "show" in request.form:
         form.amount.validate(form)
         return _asking(batch_id, form)
-    if not form.validate():
-        return _asking(batch_id, form), 400
+    if not form.validate_on_submit():
+        return _asking(batch_id, form), 400 if form.is_submitted() else 200
     try:
         with transaction() as connection:
             accepted = _accept(connection, batch_id, form)
@@ -130,15 +116,15 @@ def take_back(batch_id: int) -> Page:
 def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:
     """Accept the reversal of a form, if its page has shown these figures; or return the one that it made before."""
     who = calling_member(connection)
-    batch = get_batch(connection, who, batch_id)
+    batch = get_batch(connection, batch_id)
     choice = _choice(batch, form)
-    asked = choice.request(batch_id, form.reason.data)
-    accepted = reversal_acceptance.accept(connection, who, asked, f"console-{form_id()}")
+    reverse_request = choice.request(batch_id, form.reason.data)
+    accepted = reversal_acceptance.accept(connection, who, reverse_request, f"console-{form_id()}")
     if not accepted.existed:
-        found = recoverable(connection, asked, who.organization, batch_status=batch.status)
-        if form.seen.data != choice.seen(batch, found):
+        figures = recoverable(connection, reverse_request, who.organization, batch_status=batch.status)
+        if form.seen.data != choice.seen(batch, figures):
             raise Refused(_CHANGED if form.seen.data else _NOT_SEEN)
-        record_action(connection, actions.REVERSED, accepted.reversal_id, sandbox=who.sandbox, detail=asked.reason)
+        record(connection, actions.REVERSED, accepted.reversal_id, reverse_request.reason)
     return accepted
 
 
@@ -153,24 +139,24 @@ def _choice(batch: Batch, form: TakeBackForm) -> Choice:
 def _asking(batch_id: int, form: TakeBackForm) -> str:
     with transaction() as connection:
         who = calling_member(connection)
-        batch = get_batch(connection, who, batch_id)
+        batch = get_batch(connection, batch_id)
         choice = _choice(batch, form)
-        found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
+        figures = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)
         rows = transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
     bodies = payloads.transaction_payloads((batch, row) for row in rows)
-    form.seen.data = choice.seen(batch, found)
-    shown = range(first, first + TRANSACTIONS_SHOWN)
+    form.seen.data = choice.seen(batch, figures)
+    positions_shown = range(first, first + TRANSACTIONS_SHOWN)
     return render_template(
         "console/take_back.html",
         batch=batch,
-        found=found,
+        found=figures,
         form=form,
         choice=choice,
-        elsewhere=[position for position in choice.positions if position not in shown],
-        rows=list(zip(shown, (row.debited and row.points_left != 0 for row in rows), bodies, strict=False)),
+        elsewhere=[position for position in choice.positions if position not in positions_shown],
+        rows=list(zip(positions_shown, (row.debited and row.points_left != 0 for row in rows), bodies, strict=False)),
         first=first,
         next=first + TRANSACTIONS_SHOWN if first + TRANSACTIONS_SHOWN < batch.recipient_count else None,
         previous=first - TRANSACTIONS_SHOWN if first else None,
@@ -183,3 +169,44 @@ def _first_shown(choice: Choice) -> int:
     if place is None:
         place = choice.positions[0] if choice.positions else 0
     return place - place % TRANSACTIONS_SHOWN
+
+
+@pages.form("/transactions/<int:transaction_id>/hold", role=SENDER, asks=True)
+def hold_longer(transaction_id: int) -> Page:
+    """Move the end of the hold, or say why it cannot be moved. The same form sent again changes nothing."""
+    form = MomentForm()
+    until = form.moment() if form.validate_on_submit() else None
+    if until is None:
+        return _asking_to_hold(transaction_id, form)
+
+    def rule(connection: Connection, who: Caller) -> bool:
+        return extend(connection, transaction_id, until, **who.scope._asdict())
+
+    try:
+        act(actions.EXTENDED, transaction_id, rule, detail=f"until {moment_in(ZONE_OF_ALL, until)}")
+    except NotLater:  # The page shows the end that it has, in the member's zone.
+        say_beside(form.day, "The end must be later than it is.")
+        return _asking_to_hold(transaction_id, form)
+    except InvalidRequest as error:
+        say_beside(form.day, in_words(error.faults["held_until"][0], "The end"))
+        return _asking_to_hold(transaction_id, form)
+    except CannotExtend as error:
+        return _to_batch(transaction_id, error.sentence, "bad")
+    return _to_batch(transaction_id, f"The points are held until {moment_in(current_zone(), until)}.")
+
+
+def _asking_to_hold(transaction_id: int, form: MomentForm) -> Page:
+    """Return the page of the form; with faults in it, as an answer to it."""
+    with transaction() as connection:
+        row = transaction_pages.get(connection, transaction_id, **current_scope()._asdict())
+    [body] = payloads.transaction_payloads([row])
+    if body["state"] != HELD or body["held_until"] is None:
+        says = "These points are not held, or held for ever: there is no end to move."
+        return _to_batch(transaction_id, says, "bad")
+    filled = form.or_at(parse_timestamp(body["held_until"]))
+    page = render_template("console/hold_longer.html", found=body, form=filled)
+    return (page, 400) if form.is_submitted() else page
+
+
+def _to_batch(transaction_id: int, sentence: str, mood: str = "message") -> Page:
+    return to_page("show_batch", sentence, mood, batch_id=batch_and_position(transaction_id)[0])

@@ -1,4 +1,4 @@
-"""*Webhooks* of a mode: make one and show its secret once, list them, their deliveries, and what is done with one."""
+"""What an organization's programs use: *Keys* and *Webhooks*, with what is shown once."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,11 +7,12 @@ from typing import Any
 
 from flask import render_template
 
-from app.actions import log as log_of_actions
-from app.console.blueprints import Page, current_scope, pages, to_page
-from app.console.caller import FormUsed, change, record_action
-from app.console.forms import ReplayForm, WebhookForm, amount_of, say_beside, say_why
-from app.errors import Faults, InvalidRequest, PointsError
+from app import api_keys
+from app.actions import log as actions
+from app.console.blueprints import LIVE, Page, current_member, current_scope, pages, to_page
+from app.console.caller import FormUsed, change, record, signed_in
+from app.console.forms import KeyForm, ReplayForm, WebhookForm, amount_of, in_words, say_beside, say_why
+from app.errors import Faults, InvalidRequest, PointsError, Refused
 from app.event import state_of
 from app.events.log import PATTERNS
 from app.members.members import ADMIN
@@ -19,53 +20,91 @@ from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
-from app.values.texts import shown
+from app.values.texts import shown, with_name
 from app.webhooks.actions import make, replay, rotate
 from app.webhooks.secrets import require_key
 from app.webhooks.webhook import TYPES_MAX, WebhookConflict
-from app.webhooks.webhook import webhooks as rows
+from app.webhooks.webhook import webhooks as webhook_rows
+
+_KEY_LOST = "The key was shown then. If it was not copied, revoke it and make another."
+
+
+@pages.form("/keys", role=ADMIN)
+def keys() -> Page:
+    """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
+    form = KeyForm()
+    bounds = form.bounds() if form.validate_on_submit() else None
+    if bounds is None:
+        return _keys_page(form), 400 if form.is_submitted() else 200
+    sandbox, name = form.mode.data != LIVE, form.name.data or None
+    try:
+        with change(shown_once=_KEY_LOST) as connection:
+            key_id, text = api_keys.create(
+                connection, current_member().organization_id, sandbox=sandbox, name=name, bounds=bounds
+            )
+    except Refused as error:
+        say_beside(form.name, in_words(error.sentence, form.name.label.text))
+        return _keys_page(form), 400
+    kind = "Development" if sandbox else "Live"
+    title = with_name(f"{kind} key {key_id}", name)
+    return render_template("console/key_made.html", key=text, title=title, bounds=bounds.in_words())
+
+
+@pages.post("/keys/<int:key_id>/revoke", role=ADMIN)
+def revoke_key(key_id: int) -> Page:
+    organization_id = current_member().organization_id
+    with transaction(by=signed_in()) as connection:
+        _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
+        title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
+    return to_page("keys", f"{title} is revoked." if is_news else f"{title} was already revoked.")
+
+
+def _keys_page(form: KeyForm) -> str:
+    with transaction() as connection:
+        rows = api_keys.find_all(connection, current_member().organization_id)
+    bounds = (form.scopes, form.expires_at, form.batch_limit, form.daily_limit)
+    bounds_open = any(field.data or field.errors for field in bounds)
+    return render_template("console/keys.html", keys=rows[::-1], form=form, bounds_open=bounds_open)
+
 
 _DELIVERIES_SHOWN = 50
 _SHOWN_ONCE = "The secret was shown then. If it was not copied, make a new secret for the webhook."
 
 
-@pages.get("/webhooks", role=ADMIN)
-def webhooks() -> str:
-    return _page(WebhookForm(formdata=None, types="*"))
-
-
-@pages.post("/webhooks", role=ADMIN)
-def make_webhook() -> Page:
+@pages.form("/webhooks", role=ADMIN)
+def webhooks() -> Page:
     """Make a webhook and show its secret in this answer only."""
     form = WebhookForm()
+    if not form.is_submitted():
+        return _list_page(WebhookForm(types="*"))
     types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
     fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
         require_key()
-        values = rows.new.read(fields, settings())
+        values = webhook_rows.new.read(fields, settings())
         with change(shown_once=_SHOWN_ONCE) as connection:
             webhook, secret = make(connection, current_scope(), values)
-            record_action(connection, log_of_actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
+            record(connection, actions.WEBHOOK_MADE, webhook.id)
     except FormUsed:
         raise
     except PointsError as error:
         says = InvalidRequest(_by_type(error.faults, types)) if isinstance(error, InvalidRequest) else error
         say_why(form, says)
-        return _page(form), 400
+        return _list_page(form), 400
     return _secret_page(webhook.id, secret)
 
 
-def _page(form: WebhookForm) -> str:
+def _list_page(form: WebhookForm) -> str:
     with transaction() as connection:
-        all_of_mode = rows.all(connection, current_scope())
+        all_of_mode = webhook_rows.all(connection, current_scope())
     return render_template("console/webhooks.html", webhooks=all_of_mode, form=form, patterns=PATTERNS)
 
 
 def _by_type(faults: Faults, types: Sequence[str]) -> Faults:
     """Return the faults of a webhook for a person, who has written the types as one text and not as an array."""
     others = {name: sentences for name, sentences in faults.items() if name.partition(".")[0] != "types"}
-    by_place = {f"types.{place}": one for place, one in enumerate(types)}
-    of_types = [f"{shown(one)}: {faults[place][0]}" for place, one in by_place.items() if place in faults]
+    by_place = {f"types.{place}": pattern for place, pattern in enumerate(types)}
+    of_types = [f"{shown(pattern)}: {faults[place][0]}" for place, pattern in by_place.items() if place in faults]
     if "types" in faults:
         of_types.append(f"Types of events may be {TYPES_MAX} at most, but are {len(types)}.")
     return {**others, **({"types": of_types} if of_types else {})}
@@ -79,7 +118,7 @@ def webhook(webhook_id: int) -> str:
 def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
     scope = current_scope()
     with transaction() as connection:
-        row = rows.get(connection, webhook_id, scope)
+        row = webhook_rows.get(connection, webhook_id, scope)
         last = state_of(connection, scope).last_sequence
     with transaction() as connection:
         filters = Filters(**scope._asdict(), webhook_id=webhook_id)
@@ -89,7 +128,7 @@ def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
 
 @pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):name>", role=ADMIN)
 def act_on_webhook(webhook_id: int, name: str) -> Page:
-    action = rows.actions[name]
+    action = webhook_rows.actions[name]
     try:
         _act(webhook_id, action.rule, action.done)
     except WebhookConflict as error:
@@ -115,22 +154,21 @@ def replay_webhook(webhook_id: int) -> Page:
 
 @pages.post("/webhooks/<int:webhook_id>/rotate", role=ADMIN)
 def rotate_webhook(webhook_id: int) -> str:
-    _, secret = _act(webhook_id, rotate, rows.actions["rotate"].done, shown_once=_SHOWN_ONCE)
+    _, secret = _act(webhook_id, rotate, webhook_rows.actions["rotate"].done, shown_once=_SHOWN_ONCE)
     return _secret_page(webhook_id, secret)
 
 
-@pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN)
+@pages.post("/webhooks/<int:webhook_id>/delete", role=ADMIN, deletes=True)
 def delete_webhook(webhook_id: int) -> Page:
-    _act(webhook_id, rows.delete, "deleted")
+    _act(webhook_id, webhook_rows.delete, "deleted")
     return to_page("webhooks", f"Webhook {webhook_id} is deleted.")
 
 
 def _act(webhook_id: int, rule: Callable[..., Any], done: str, *, shown_once: str = "") -> Any:
     """Do what a form asks for, once, with the webhook locked, and record it for *Activity*."""
-    scope = current_scope()
     with change(shown_once=shown_once) as connection:
-        outcome = rule(connection, rows.get(connection, webhook_id, scope, lock=True))
-        record_action(connection, log_of_actions.WEBHOOK_CHANGED, webhook_id, sandbox=scope.sandbox, detail=done)
+        outcome = rule(connection, webhook_rows.get(connection, webhook_id, current_scope(), lock=True))
+        record(connection, actions.WEBHOOK_CHANGED, webhook_id, done)
     return outcome
 
 
