@@ -8,8 +8,8 @@ from tests.unit.bodies import accepted, body_with
 @pytest.mark.parametrize(
     ("label", "meaning"),
     [
-        (None, "99fe2849baa5783427c8ac240cc959446783cec5addfaaff54bd8947cf4b66d5"),
-        ("L", "f4089b43264fba72742a8cd9369fbaf2f59df2b4e6b58c88b52ed494160c9a88"),
+        (None, "cf6c18d3678f002663666d3392c468245a55bce9c2a3accd3c3f19f1f1f1a516"),
+        ("L", "8f6d18fe73358a9bdc05f66a504a26651a1daad3803df087f41b840c021fbcfd"),
     ],
 )
 def test_a_body_means_the_same_in_every_version(label: str | None, meaning: str) -> None:
