@@ -10,13 +10,13 @@ from sqlalchemy.exc import IntegrityError
 
 from app.actions import log as actions
 from app.errors import InvalidKey, NotFound
-from app.events import log
+from app.events import event_types, log
 from app.noun import Id, Noun, Points, says
 from app.organizations import OrganizationInMode
 from app.scope import Scope
 from app.values.ids import require_id
 from app.values.key_bounds import UNBOUNDED, Bounds
-from app.values.keys import new_key
+from app.values.key_hashes import new_key
 from app.values.texts import checked_key_name
 
 
@@ -119,7 +119,7 @@ def create(
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
     told = {"id": api_key_id, "name": values["name"], "sandbox": sandbox, **bounds.payload()}
-    log.write(connection, log.KEY_CREATED, organization_id, data={"key": told})
+    log.write(connection, event_types.KEY_CREATED, organization_id, data={"key": told})
     actions.record(
         connection,
         actions.KEY_MADE,
@@ -210,7 +210,7 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
     revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:
         told = {"id": api_key_id, "sandbox": revoked.sandbox}
-        log.write(connection, log.KEY_REVOKED, revoked.organization_id, data={"key": told})
+        log.write(connection, event_types.KEY_REVOKED, revoked.organization_id, data={"key": told})
         actions.record(
             connection,
             actions.KEY_REVOKED,

@@ -26,7 +26,7 @@ from app.batches.batch import (
     batches,
     listed_batches,
 )
-from app.events import log
+from app.events import event_types
 from app.noun import Id, Noun, Null, Shown, example, says, says_one_of
 from app.reversals.reversal import DONE, Reversal, listed_reversals, reversals
 from app.scope import Scope
@@ -58,7 +58,7 @@ class Event(NamedTuple):
 
     id: int
     organization_id: int
-    type: Annotated[str, says_one_of(log.TYPES, "What happened.", "batch.issued")]
+    type: Annotated[str, says_one_of(event_types.TYPES, "What happened.", "batch.issued")]
     created_at: Annotated[
         datetime,
         says("When it happened. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z"),
@@ -102,7 +102,7 @@ class Event(NamedTuple):
         says("The organization of the event."),
         Shown(before="data", described=EventOrganization),
     ]:
-        return None if self.organization_id == log.PLATFORM else {"id": self.organization_id}
+        return None if self.organization_id == event_types.PLATFORM else {"id": self.organization_id}
 
 
 events = Noun(Event, "event", "events")
@@ -110,7 +110,7 @@ PlatformEvent = create_model(
     "PlatformEvent",
     __base__=events.model,
     __doc__="One thing that happened to a user or an organization. An event never changes.",
-    type=(str, says_one_of(log.PLATFORM_TYPES, "What happened.", "user.registered")),
+    type=(str, says_one_of(event_types.PLATFORM_TYPES, "What happened.", "user.registered")),
     id=(_Name, says("The id of the event.", "evt_9")),
     sequence=(Id, says("Its place in the log of the platform: 1, 2, 3 … without a gap.", 4)),
     sandbox=(bool, says("Always false: the platform has one log.", False)),
@@ -292,7 +292,7 @@ def _of_batch(stored: _Stored, batch: Batch) -> dict[str, Any]:
 
 def _status_then(stored: _Stored) -> str:
     """Return the status of a batch right after what an event tells of it."""
-    if stored.type == log.BATCH_APPROVED:
+    if stored.type == event_types.BATCH_APPROVED:
         assert stored.approved_at is not None
         return SCHEDULED if stored.send_at is not None and stored.send_at > stored.approved_at else QUEUED
     return stored.type.removeprefix("batch.")

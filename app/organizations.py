@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 from app.errors import MayNotIssue, OrganizationDisabled, OrganizationSuspended
-from app.events import log
+from app.events import event_types, log
 from app.noun import Id, Noun, Points, says, says_one_of
 from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
@@ -77,7 +77,7 @@ def create(
         "low_balance": low_balance,
     }
     organization_id: int = connection.execute(_CREATE, values).scalar_one()
-    write_event(connection, log.ORGANIZATION_CREATED, organization_id)
+    write_event(connection, event_types.ORGANIZATION_CREATED, organization_id)
     return organization_id
 
 
@@ -208,10 +208,10 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
 _FLAG_NAMES = ("is_disabled", "is_suspended")
 # The action has the same word.
 _EVENT_OF_FLAG = {
-    ("is_disabled", True): log.ORGANIZATION_DISABLED,
-    ("is_disabled", False): log.ORGANIZATION_ENABLED,
-    ("is_suspended", True): log.ORGANIZATION_SUSPENDED,
-    ("is_suspended", False): log.ORGANIZATION_RESUMED,
+    ("is_disabled", True): event_types.ORGANIZATION_DISABLED,
+    ("is_disabled", False): event_types.ORGANIZATION_ENABLED,
+    ("is_suspended", True): event_types.ORGANIZATION_SUSPENDED,
+    ("is_suspended", False): event_types.ORGANIZATION_RESUMED,
 }
 
 
@@ -228,10 +228,10 @@ def write_event(connection: Connection, kind: str, organization_id: int, *, sand
     Each log that has this type tells it: the organization's, the platform's, or both.
     """
     data = {"organization": in_mode.payload(get(connection, organization_id, sandbox=sandbox)), **more}
-    if kind in log.TYPES:
+    if kind in event_types.TYPES:
         log.write(connection, kind, organization_id, sandbox=sandbox, data=data)
-    if kind in log.PLATFORM_TYPES:
-        log.write(connection, kind, log.PLATFORM, data=data | {"sandbox": sandbox})
+    if kind in event_types.PLATFORM_TYPES:
+        log.write(connection, kind, event_types.PLATFORM, data=data | {"sandbox": sandbox})
 
 
 class Refill(NamedTuple):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import NotFound, PointsError, UserConflict
-from app.events import log
+from app.events import event_types, log
 from app.noun import Id, Noun, Points, Shown, says
 from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
@@ -208,7 +208,7 @@ def change(connection: Connection, user_id: int, columns: Mapping[str, Any]) -> 
         constraint = error.orig.diag.constraint_name if isinstance(error.orig, psycopg.Error) else None
         field = "external_id" if constraint == "uq_users_external_id" else "email"
         raise UserConflict(f"The {field} is that of another user.", field=field) from None
-    log.write_of_user(connection, log.USER_CHANGED, user_id, fields=fields)
+    log.write_of_user(connection, event_types.USER_CHANGED, user_id, fields=fields)
     if address is None or address.key == before.email_key:
         return False
     connection.execute(_KEEP_FORMER, {"id": user_id, "email_key": before.email_key})

@@ -9,7 +9,7 @@ from app.batches.batch import final_among
 from app.batches.request import IssueRequest
 from app.ledger.drain import drain
 from app.postgres.database import single_statement
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from benchmarks import floor
 from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns

@@ -263,7 +263,7 @@ MUTANTS = (
                 "return address.ipv4_mapped or address",
             )
         ],
-        tests=["tests/unit/test_receivers.py"],
+        tests=["tests/unit/test_allowed_receivers.py"],
     ),
     Mutant(
         name="a cursor leads on with other filters",

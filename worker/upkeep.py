@@ -4,6 +4,8 @@ What is scheduled, queued, held or not yet folded is in PostgreSQL, so this work
 worker's parent then waits for the broker, and its pool gets nothing to do. A parent that forks must not hold the
 connections and locks of a thread that works. So this is a separate program, which `worker.processes` starts and kills.
 
+What may wait while the broker is away is beat's: three tasks of `app.messaging.jobs`.
+
 Nothing is lost when it is killed: what it has not committed is still there for the next one. Every worker has one, and
 they share the work: a drain has one owner, and so has each search for crossings, each fold and each return.
 """
@@ -23,7 +25,7 @@ from app import logs
 from app.batches import approval, schedule
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
-from app.ledger import claim, fold, held, returns
+from app.ledger import claim, fold, held_list, returns
 from app.messaging import worker_counters
 from app.messaging.broker import Unread
 from app.messaging.jobs import Job, submit
@@ -221,7 +223,7 @@ def run(parent: int) -> None:
         (5.0, "reject_unanswered", reject_unanswered),
         (60.0, "count_days", count_days),
         (10.0, "make_partitions", partitions.make),
-        (10.0, "list_held", held.list_full),
+        (10.0, "list_held", held_list.list_full),
         (600.0, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

@@ -12,7 +12,7 @@ from app.metrics.requests import current_record
 from app.platform import keys as platform_keys
 from app.platform.keys import PlatformCaller
 from app.postgres.database import single_statement
-from app.values.keys import DEVELOPMENT_PREFIX, PLATFORM_PREFIX, hash_key, is_well_formed
+from app.values.key_hashes import DEVELOPMENT_PREFIX, PLATFORM_PREFIX, hash_key, is_well_formed
 
 # One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)

@@ -1,6 +1,6 @@
 """The audit rules about the logs of organizations and of the platform, in the form of `app.audit.rules`."""
 
-from app.events.log import PLATFORM
+from app.events.event_types import PLATFORM
 from app.events.sequencer import DIGESTED
 from app.postgres.database import digest
 

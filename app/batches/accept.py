@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
-from app.batches import key_limits
+from app.batches import approval, key_limits
 from app.batches.batch import DIGESTED, Batch
 from app.batches.errors import ScheduledLimit
 from app.batches.fields import KEPT
 from app.batches.key_limits import KeyInUse
 from app.batches.request import IssueRequest
+from app.batches.schedule import SCHEDULED_MAX
 from app.errors import IdempotencyKeyReused, InsufficientScope, InvalidKey, InvalidRequest, PointsError, Refused
 from app.organizations import may_not_issue
 from app.postgres import locks
@@ -28,10 +29,6 @@ from app.values.timestamps import EARLIEST, LATEST, bounds_fault
 
 # An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
 IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
-
-
-# The most scheduled batches of an organization in one mode.
-SCHEDULED_MAX = 1_000
 
 
 class SendingMember(NamedTuple):
@@ -82,6 +79,7 @@ _DIGEST = digest(
 _STATEMENT = partial(
     files("app.batches").joinpath("accept.sql").read_text().format,
     digest=_DIGEST,
+    needs_approval=approval.IS_NEEDED,
     kept=", ".join(KEPT),
     kept_as_text=", ".join(f"{name} text" for name in KEPT),
     kept_as_typed=", ".join(f"{name}::{kind}" for name, kind in KEPT.items()),

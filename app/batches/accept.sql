@@ -15,8 +15,7 @@
 -- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
 -- the requested order, and not beyond the limit. Other sends pay nothing for it.
 --
--- `needs_approval` is decided here and nowhere else: a send is accepted before a change of `approval_above` or after it,
--- by the snapshot of this statement.
+-- `needs_approval` is said in app/batches/approval.py, and decided here alone.
 --
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 --
@@ -27,9 +26,7 @@ WITH asked AS MATERIALIZED (
            {kept}, s.send_at, s.rehearsed_unpaid, s.idempotency_key, s.idempotency_hash,
            k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            o.ahead, clock_timestamp() + o.ahead AS now,
-           o.approval_above IS NOT NULL AND (k.member_id IS NOT NULL OR o.approval_of = 'all')
-           AND coalesce(s.amount * cardinality(s.emails), s.running_totals[cardinality(s.emails)]) > o.approval_above
-               AS needs_approval,
+           {needs_approval} AS needs_approval,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         index int, key_hash text, member_id bigint, sandbox boolean, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],

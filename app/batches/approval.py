@@ -12,15 +12,20 @@ from sqlalchemy import Connection, text
 from app import organizations
 from app.api_keys import Caller
 from app.batches import key_limits
-from app.batches.accept import SCHEDULED_MAX
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, DIGESTED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.batches.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
-from app.batches.schedule import NOW, LockedBatch, changing, lock_batch, scheduled_of
+from app.batches.schedule import NOW, SCHEDULED_MAX, LockedBatch, changing, lock_batch, scheduled_of
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
 from app.postgres.database import digest
 
+# Whether a send `s` needs one; `k` is its key or member, `o` its organization. It is decided only as the send is
+# accepted (accept.sql): before a change of `approval_above` or after it, by the snapshot of that statement.
+IS_NEEDED = """
+    o.approval_above IS NOT NULL AND (k.member_id IS NOT NULL OR o.approval_of = 'all')
+    AND coalesce(s.amount * cardinality(s.emails), s.running_totals[cardinality(s.emails)]) > o.approval_above
+"""
 # What nobody has approved or rejected by then is rejected.
 ANSWERED_WITHIN_DAYS = 7
 ANSWERED_WITHIN = timedelta(days=ANSWERED_WITHIN_DAYS)

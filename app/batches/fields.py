@@ -106,11 +106,17 @@ def _once(about: str, sentence: str) -> Callable[[Settings], str]:
     return lambda limits: about if limits.allow_repeats else f"{about} {sentence}"
 
 
+def most_recipients(limits: Settings) -> int:
+    """The most recipients of a send."""
+    return limits.recipients_max
+
+
 RECIPIENTS = Array(
     "recipients",
     _once("E-mail addresses, in order. Required unless `recipient` is sent.", "No address twice."),
     of="e-mail addresses",
     entries=reference_to("Recipient"),
+    most=most_recipients,
     is_unique=lambda limits: not limits.allow_repeats,
 )
 RECIPIENT = EmailAddress(
@@ -122,6 +128,7 @@ ITEMS = Array(
     " and all items after it are not debited, not even smaller ones.",
     of="objects",
     entries=reference_to("Item"),
+    most=most_recipients,
 )
 AMOUNT = Integer(
     "amount",

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from app.api_keys import Caller
 from app.batches.errors import KeyLimit
 from app.errors import PointsError
-from app.events import log
+from app.events import event_types, log
 from app.postgres.database import fetch_all
 from app.values.key_bounds import Bounds
 
@@ -191,7 +191,7 @@ def write(connection: Connection, keys: Collection[KeyInUse]) -> None:
             row = key.row
             told = {"id": row.id, "sandbox": row.sandbox, "daily_limit": row.daily_limit}
             data = {"key": told, "day": row.day.isoformat(), **(key.reached or {})}
-            log.write(connection, log.KEY_LIMIT_REACHED, row.organization_id, sandbox=row.sandbox, data=data)
+            log.write(connection, event_types.KEY_LIMIT_REACHED, row.organization_id, sandbox=row.sandbox, data=data)
 
 
 _WRITE = text("""

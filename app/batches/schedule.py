@@ -19,6 +19,9 @@ from app.postgres.database import digest, is_locked_out, row_to, row_with_id, sh
 from app.postgres.locks import lock_organization
 from app.values.timestamps import bounds_fault
 
+# The most scheduled batches of an organization in one mode.
+SCHEDULED_MAX = 1_000
+
 
 def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> None:
     """Cancel a batch that awaits an approval, is scheduled or queued. Cancelling it again changes nothing.

@@ -11,10 +11,10 @@ from app import users
 from app.actions import log as actions
 from app.erasing import issued, lists
 from app.errors import PointsError
-from app.events import log
+from app.events import event_types, log
 from app.events.sequencer import DIGESTED
 from app.ledger.claim import claim_all
-from app.ledger.held import exclude_reversals, holders_of
+from app.ledger.held_list import exclude_reversals, holders_of
 from app.postgres.database import digest, row_with_id, single_statement, transaction
 from app.postgres.locks import outlast_writers
 from app.scope import Author
@@ -80,7 +80,7 @@ def _begin(connection: Connection, user_id: int) -> bool | None:
         # The sequencer moves events from the first table to the second, so look there later.
         for statement in (_ERASE_UNNUMBERED, _ERASE_NUMBERED):
             connection.execute(statement, {"ids": ids})
-        log.write_of_user(connection, log.USER_ERASED, user_id)
+        log.write_of_user(connection, event_types.USER_ERASED, user_id)
         actions.record(connection, actions.USER_ERASED, subject_id=user_id)
     return not connection.execute(_HAS_ADDRESSES, {"id": user_id}).scalar_one()
 

@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.batch import DIGESTED, NOT_FINAL
-from app.ledger.held import take_off_list
-from app.ledger.issue import BATCHES_MAX, RECIPIENTS_MAX
+from app.ledger.held_list import take_off_list
+from app.ledger.issue import BATCHES_MAX, RECIPIENTS_AT_ONCE
 from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
@@ -88,7 +88,7 @@ def _parts(rows: Sequence[_Found]) -> Iterator[list[int]]:
     part: list[int] = []
     recipients = 0
     for _, batch_id, count in rows:
-        if part and (len(part) == BATCHES_MAX or recipients + count > RECIPIENTS_MAX):
+        if part and (len(part) == BATCHES_MAX or recipients + count > RECIPIENTS_AT_ONCE):
             yield part
             part, recipients = [], 0
         part.append(batch_id)

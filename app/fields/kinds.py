@@ -205,15 +205,15 @@ folded.""",
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Array(Field[list[Any]]):
-    """An array whose entries are checked by who reads it; it may have `most`, by default as a request recipients.
+    """An array whose entries are checked by who reads it; it may have `most`, which may depend on the settings.
 
     `of` names the entries. `is_unique` tells whether none may come twice; None: that is not described.
     """
 
     of: str
     entries: Schema
+    most: int | Callable[[Settings], int]
     is_unique: Callable[[Settings], bool] | None = None
-    most: int | None = None
 
     def check(self, value: Any, limits: Settings) -> list[Any]:
         if not isinstance(value, list):
@@ -234,7 +234,7 @@ class Array(Field[list[Any]]):
         return schema if self.is_unique is None else schema | {"uniqueItems": self.is_unique(limits)}
 
     def _most(self, limits: Settings) -> int:
-        return limits.recipients_max if self.most is None else self.most
+        return self.most(limits) if callable(self.most) else self.most
 
 
 # Of a person.

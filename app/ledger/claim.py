@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.ledger.held import (
+from app.ledger.held_list import (
     ORGANIZATIONS_MAX,
     ROWS_HELD_FOR_USERS,
     exclude_reversals,

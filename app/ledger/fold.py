@@ -8,7 +8,7 @@ from app.postgres import locks
 # The limits of one fold, which is one transaction. It updates each balance once, even if many of its batches paid it.
 ORGANIZATIONS_MAX = 250
 BATCHES_MAX = 500
-RECIPIENTS_MAX = 50_000
+RECIPIENTS_AT_ONCE = 50_000
 
 
 def fold(connection: Connection) -> int:
@@ -23,7 +23,7 @@ def fold(connection: Connection) -> int:
     organization_ids = _exclude_reversals(connection)
     if not organization_ids:
         return 0
-    limits = {"batches_max": max(1, BATCHES_MAX // len(organization_ids)), "recipients_max": RECIPIENTS_MAX}
+    limits = {"batches_max": max(1, BATCHES_MAX // len(organization_ids)), "recipients_max": RECIPIENTS_AT_ONCE}
     taken = connection.execute(_TAKE, {"organization_ids": organization_ids, **limits}).all()
     if taken:
         owners, batch_ids = ([row[place] for row in taken] for place in (0, 1))

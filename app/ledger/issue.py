@@ -10,7 +10,8 @@ from app.batches.batch import DIGESTED
 from app.batches.queue import IS_DUE, PLACE, oldest_due_reversal, postpone
 from app.batches.verify import INSUFFICIENT_RECIPIENT
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, OrganizationSuspended
-from app.ledger.held import LISTED_BY_ISSUE_TO, exclude_claims, list_issued, take_off_list
+from app.ledger.held_list import LISTED_BY_ISSUE_TO, exclude_claims, list_issued, take_off_list
+from app.ledger.returns import END_OF_HOLD
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all
 from app.reversals.reversal import DIGESTED as OF_REVERSAL
@@ -20,7 +21,7 @@ from app.values.ids import POSITIONS
 # Limits of one round, which is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
 # but hold the organization's row for longer.
 BATCHES_MAX = 200
-RECIPIENTS_MAX = 20_000
+RECIPIENTS_AT_ONCE = 20_000
 
 # No drain, refill or suspension of this service holds the organization's row for longer than this.
 _LOCK_TIMEOUT_MS = 1_000
@@ -101,7 +102,7 @@ def _decide_and_write(connection: Connection, organization_id: int, place: str, 
         "first": only or 1,
         "last": only or INT64_MAX,
         "batches_max": BATCHES_MAX,
-        "recipients_max": RECIPIENTS_MAX,
+        "recipients_max": RECIPIENTS_AT_ONCE,
         "disabled": OrganizationDisabled.code,
         "suspended": OrganizationSuspended.code,
         "insufficient": INSUFFICIENT_RECIPIENT,
@@ -116,6 +117,7 @@ _DECIDE_AND_WRITE = (
     .format(
         is_due=IS_DUE,
         place=PLACE,
+        end_of_hold=END_OF_HOLD,
         int64_max=INT64_MAX,
         listed_by_issue_to=LISTED_BY_ISSUE_TO,
         digest_refused=digest(DIGESTED, "b", refusal="o.refusal", idempotency_key="NULL", idempotency_hash="NULL"),

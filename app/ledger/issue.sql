@@ -80,9 +80,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
 ), issued AS (
     UPDATE batches b
     SET status = 'issued', issued_at = o.now, retry_at = NULL,
-        held_until = o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days)),
-        return_at = CASE WHEN d.debited_count > 0
-                         THEN o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days)) END,
+        held_until = {end_of_hold}, return_at = CASE WHEN d.debited_count > 0 THEN {end_of_hold} END,
         debited_count = d.debited_count, debited_amount = d.debited_amount,
         current_balance = d.opening - d.debited_amount, organization_name = o.name,
         last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, text
 from app import organizations
 from app.actions import log as actions
 from app.errors import IdempotencyKeyReused, RefillConflict, RefillTooLarge, Refused
-from app.events import log
+from app.events import event_types
 from app.organizations import Refill, refills
 from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
@@ -151,7 +151,7 @@ def _write(connection: Connection, names: Mapping[str, Any], *, balance: int, am
     at = {"id": names["id"], "balance": balance, "created_at": row.created_at}
     connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, at)
     more = {"amount": amount, "reference": names["reference"]}
-    organizations.write_event(connection, log.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
+    organizations.write_event(connection, event_types.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
     return Refill._make(row)
 
 

@@ -12,7 +12,7 @@ from app.errors import Faults, InvalidRequest, UserConflict
 from app.fields.field import Table, kind, reference_to
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Array, Reference
 from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, register
-from app.ledger.held import exclude_reversals, holders_of
+from app.ledger.held_list import exclude_reversals, holders_of
 from app.postgres.database import transaction
 from app.scope import Author
 from app.settings import Settings

@@ -1,6 +1,7 @@
 """Points held until a time: returned when nobody claimed them, by one reversal per batch, or held for longer.
 
-Whether points can still be claimed depends only on their `held_until` (`app.ledger.claim`), not on when a return runs.
+An issue sets the end, `END_OF_HOLD` (issue.sql). Whether points can still be claimed depends only on it, their
+`held_until` (`app.ledger.claim`), not on when a return runs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from sqlalchemy import Connection, text
 from app.errors import CannotExtend, Fault, InvalidRequest
 from app.fields.field import Table
 from app.fields.kinds import Timestamp
-from app.ledger.held import exclude_claims, take_off_list
+from app.ledger.held_list import exclude_claims, take_off_list
 from app.postgres import locks
 from app.postgres.database import digest, row_with_id
 from app.postgres.locks import lock_organization
@@ -22,9 +23,12 @@ from app.settings import INT64_MAX
 from app.values.ids import batch_and_position
 from app.values.timestamps import HOLD_DAYS_MAX, timestamp
 
+# Until when the points of a batch `b` are held that its organization `o` issues now.
+END_OF_HOLD = "o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days))"
+
 # Limits of one transaction, because it holds the organization's row.
 BATCHES_MAX = 200
-RECIPIENTS_MAX = 10_000
+RECIPIENTS_AT_ONCE = 10_000
 
 # If the organization's row is locked for longer than this, its return waits for the next run.
 _LOCK_TIMEOUT_MS = 1_000
@@ -78,7 +82,7 @@ def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
     for one in due:
         step = steps.setdefault(one.organization_id, [])
         recipients = sum(other.recipients for other in step)
-        if step and (len(step) == BATCHES_MAX or recipients + one.recipients > RECIPIENTS_MAX):
+        if step and (len(step) == BATCHES_MAX or recipients + one.recipients > RECIPIENTS_AT_ONCE):
             yield steps.pop(one.organization_id)
             step = steps.setdefault(one.organization_id, [])
         step.append(one)

@@ -15,7 +15,7 @@ from app.organizations import get as get_organization
 from app.postgres.database import row_to
 from app.settings import Settings
 from app.values.addresses import parse
-from app.values.keys import hash_token, new_token
+from app.values.key_hashes import hash_token, new_token
 from app.values.texts import checked_name
 
 LINK_HOURS = 24

@@ -14,7 +14,7 @@ from app.errors import NotFound
 from app.members.members import Member
 from app.scope import Author
 from app.values.ids import require_id
-from app.values.keys import hash_token, new_token
+from app.values.key_hashes import hash_token, new_token
 
 SESSION_HOURS = 12
 

@@ -8,11 +8,11 @@ from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 from app.errors import InsufficientScope, InvalidKey, NotFound
-from app.events.log import PLATFORM_TYPES
+from app.events.event_types import PLATFORM_TYPES
 from app.postgres.database import row_to
 from app.scope import Author
 from app.values.ids import require_id
-from app.values.keys import new_platform_key
+from app.values.key_hashes import new_platform_key
 from app.values.texts import checked_key_name
 
 USERS_READ, USERS_WRITE = "users:read", "users:write"

@@ -9,6 +9,7 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.batches.batch import ISSUED, NEVER_ISSUED
+from app.batches.fields import most_recipients
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, Refused
 from app.fields.field import Table, is_integer, is_missing, kind
 from app.fields.kinds import ID, Array, Boolean, Integer, Text
@@ -26,7 +27,14 @@ BATCH = Integer(
     form="the id of a batch, an integer",
     bounds="the id of a batch, an integer of at least 1",
 )
-TRANSACTIONS = Array("transactions", "Ids of transactions, each once.", of="ids", entries=ID, is_unique=lambda _: True)
+TRANSACTIONS = Array(
+    "transactions",
+    "Ids of transactions, each once.",
+    of="ids",
+    entries=ID,
+    most=most_recipients,
+    is_unique=lambda _: True,
+)
 AMOUNT = Integer(
     "amount",
     "Points to take from **each** transaction. By default all that are left.",

@@ -14,7 +14,7 @@ from app.metrics.requests import NO_ROUTE, Record, count_not_kept, count_request
 from app.request_log import Call, Keeping
 from app.settings import settings
 from app.values.headers import request_id_of, trace_id_of
-from app.values.keys import start_in
+from app.values.key_hashes import start_in
 
 # Methods and paths come from callers: they are logged only where they can hold no address and no key.
 _METHOD = re.compile(r"[A-Z]{1,10}")

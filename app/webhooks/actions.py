@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 from app.actions import log as actions
 from app.errors import InvalidRequest, Refused
 from app.event import state_of
-from app.events import log
+from app.events import event_types, log
 from app.fields.field import Table
 from app.fields.kinds import Integer
 from app.noun import SQL
@@ -81,7 +81,7 @@ def ping(connection: Connection, webhook: Webhook) -> Webhook:
     if webhook.status == DISABLED:
         raise WebhookDisabled
     data = {"webhook": {"id": webhook.id, "url": webhook.url}}
-    log.write(connection, log.PING, webhook.organization_id, sandbox=webhook.sandbox, data=data)
+    log.write(connection, event_types.PING, webhook.organization_id, sandbox=webhook.sandbox, data=data)
     return webhook
 
 
@@ -113,7 +113,7 @@ def disable(connection: Connection, webhook: Webhook) -> Webhook:
 def write_disabled(connection: Connection, webhook: Webhook) -> None:
     """Write the event that a webhook is disabled."""
     data = {"webhook": {name: getattr(webhook, name) for name in ("id", "url", "disabled_reason", "position")}}
-    log.write(connection, log.WEBHOOK_DISABLED, webhook.organization_id, sandbox=webhook.sandbox, data=data)
+    log.write(connection, event_types.WEBHOOK_DISABLED, webhook.organization_id, sandbox=webhook.sandbox, data=data)
 
 
 @webhooks.action("Enable a webhook", done="enabled", answers="The webhook, enabled now or before.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpcore
 
-from app.webhooks.receivers import Receiver, resolve
+from app.webhooks.allowed_receivers import Receiver, resolve
 
 
 class AnswerTooLong(Exception):

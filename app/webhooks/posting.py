@@ -16,9 +16,9 @@ from standardwebhooks import Webhook
 
 from app import logs
 from app.event import Event, NotRenderable, render
+from app.webhooks.allowed_receivers import Receiver, ReceiverRefused, parse
 from app.webhooks.attempts import Attempt
 from app.webhooks.network import AnswerTooLong, Bounds, CheckedNetwork
-from app.webhooks.receivers import Receiver, ReceiverRefused, parse
 
 ATTEMPT_TIMEOUT_S = 15.0
 ANSWER_BYTES_MAX = 16 * 1_024

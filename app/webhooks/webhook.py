@@ -9,15 +9,15 @@ from sqlalchemy import Connection
 from app.errors import LimitReached, PointsError
 from app.event import Event
 from app.event import page as page_of_events
-from app.events import log
-from app.events.log import GLOB, PATTERNS, types_like
+from app.events import event_types
+from app.events.event_types import GLOB, PATTERNS, types_like
 from app.fields.field import Field, FieldFault, Schema, kind
 from app.fields.kinds import Text
 from app.fields.names import KnownNames
 from app.noun import Id, Noun, Part, Shown, says, says_one_of
 from app.scope import Scope
 from app.settings import Settings
-from app.webhooks.receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve
+from app.webhooks.allowed_receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve
 
 WEBHOOKS_MAX = 10
 TYPES_MAX = 50
@@ -198,7 +198,7 @@ def upcoming(connection: Connection, webhook: Follower, *, last_sequence: int) -
         connection,
         Scope(webhook.organization_id, webhook.sandbox),
         after=webhook.position,
-        types=log.matching((*webhook.types, log.PING)),
+        types=event_types.matching((*webhook.types, event_types.PING)),
         limit=_EVENTS_READ_MAX,
         up_to=up_to,
     )
@@ -208,7 +208,7 @@ def upcoming(connection: Connection, webhook: Follower, *, last_sequence: int) -
 
 
 def _is_for(event: Event, webhook: Follower) -> bool:
-    if event.type != log.PING:
+    if event.type != event_types.PING:
         return True
     target = (event.data or {}).get("webhook")
     return isinstance(target, dict) and target.get("id") == webhook.id

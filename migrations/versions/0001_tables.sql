@@ -525,7 +525,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
 CREATE FUNCTION at_start(batch_id bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE AS 'BEGIN RETURN $1; END';
 
--- What is held in full partitions, by the hash of its address: a claim asks none of them (app/ledger/held.py). A row may
+-- What is held in full partitions, by the hash of its address: a claim asks none of them (app/ledger/held_list.py). A row may
 -- outlive what it lists, and hashes may collide, so whoever reads one looks at the transaction.
 CREATE TABLE held_transactions (
     organization_id bigint NOT NULL,

@@ -6,7 +6,7 @@ from app import api_keys, organizations
 from app.postgres import locks
 from app.reversals import accept as reversal_acceptance
 from app.reversals.request import ReverseRequest
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from tests.crash.scene import Scene
 
 

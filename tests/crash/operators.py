@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import organizations, users
 from app.errors import Refused
 from app.ledger.claim import register
-from app.ledger.held import exclude_claims
+from app.ledger.held_list import exclude_claims
 from app.ledger.refill import refill
 from tests.crash.actor import Actor
 from tests.crash.parties import NOT_YET_REGISTERED, Parties

@@ -13,7 +13,7 @@ from sqlalchemy import Row
 
 from app.batches.accept import Acceptance, Send, accept
 from app.batches.request import IssueRequest
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
 from tests.crash.sending import Sender

@@ -33,7 +33,7 @@ from app.reversals import reversal
 from app.reversals.request import ReverseRequest
 from app.scope import Scope
 from app.values.ids import POSITIONS
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from tests.deadline import until
 from tests.tables import EMPTY
 

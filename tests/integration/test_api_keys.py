@@ -8,7 +8,7 @@ import pytest
 from app import api_keys
 from app.api_keys import Caller
 from app.postgres.database import transaction
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -14,7 +14,7 @@ from app.console.slow_work import list_checks, password_work
 from app.members import links, members
 from app.postgres.database import transaction
 from app.values import numbers
-from app.values.keys import hash_token
+from app.values.key_hashes import hash_token
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.crash.proxy import Proxy

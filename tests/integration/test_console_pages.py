@@ -19,7 +19,7 @@ from app.members import members
 from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.scope import Scope
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from app.web.application import create_app
 from app.webhooks import actions as webhook_actions
 from app.webhooks.webhook import webhooks

@@ -43,7 +43,7 @@ def test_a_round_takes_no_more_batches_than_its_cap(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_round_takes_no_more_recipients_than_its_cap_but_always_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issue, "RECIPIENTS_MAX", 3)
+    monkeypatch.setattr(issue, "RECIPIENTS_AT_ONCE", 3)
     organization_id = books.make_organization(100)
     a, b, c, d, e = [
         books.queue_batch(organization_id, [f"{n}@example.com" for n in range(count)], 1) for count in (2, 2, 1, 5, 1)

@@ -16,7 +16,7 @@ from app.batches.transaction import transactions_of
 from app.erasing import issued, lists
 from app.erasing.erase import ErasureUnfinished, erase_user
 from app.errors import NotFound
-from app.events.log import PLATFORM
+from app.events.event_types import PLATFORM
 from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
 from app.platform import keys as platform_keys

@@ -7,7 +7,7 @@ import pytest
 
 from app import api_keys, organizations
 from app.batches import schedule
-from app.events import log, sequencer
+from app.events import event_types, log, sequencer
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
 from app.values.timestamps import timestamp
@@ -175,7 +175,7 @@ def test_an_event_that_cannot_be_rendered_is_shown_without_its_data_and_hides_no
         "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, data)"
         f" VALUES ({organization_id}, false, 'key.created', {damaged})",
     )
-    books.run(log.write, log.KEY_REVOKED, organization_id, data={"key": {"id": 1, "sandbox": False}})
+    books.run(log.write, event_types.KEY_REVOKED, organization_id, data={"key": {"id": 1, "sandbox": False}})
     number_all()
     answer = create_app().test_client().get(f"/v1/events?after={before}", headers={"Authorization": f"Bearer {key}"})
     assert answer.status_code == 200

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from flask import Flask
 
-from app.events import log
+from app.events import event_types, log
 from app.postgres.database import transaction
 from tests.deadline import until
 from tests.integration import books
@@ -29,6 +29,6 @@ def test_of_a_process_eight_calls_wait_and_the_others_are_answered_at_once(app: 
         until(lambda: sum(call.done() for call in calls) == len(keys) - 8, "the others are answered")
         with transaction() as connection:
             for organization_id in organization_ids:
-                log.write(connection, log.PING, organization_id, sandbox=False, data={"webhook": {"id": 7}})
+                log.write(connection, event_types.PING, organization_id, sandbox=False, data={"webhook": {"id": 7}})
         number_all()
         assert sorted(call.result() for call in calls) == [0, 0, *[1] * 8]

@@ -41,7 +41,7 @@ def test_a_credit_counts_at_once_and_moves_to_the_users_row_with_a_fold() -> Non
 
 def test_a_fold_takes_no_more_than_its_caps_but_always_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "BATCHES_MAX", 3)
-    monkeypatch.setattr(folding, "RECIPIENTS_MAX", 2)
+    monkeypatch.setattr(folding, "RECIPIENTS_AT_ONCE", 2)
     books.make_users(ANN)
     organization_id = books.make_organization(100)
     for recipients in ([ANN], [ANN], [ANN], [ANN, BOB, "cid@example.com"], [ANN]):

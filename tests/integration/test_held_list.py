@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.ledger import held
+from app.ledger import held_list
 from app.ledger.claim import users_with_held
 from app.postgres.database import transaction
 from tests.integration import books
@@ -22,7 +22,7 @@ def _fill_partition() -> None:
 def _list_all() -> None:
     """Run the upkeep as often as it takes: to tell issues, and to list."""
     for _ in range(2):
-        held.list_full()
+        held_list.list_full()
 
 
 def _listed() -> list[int]:

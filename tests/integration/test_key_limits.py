@@ -14,7 +14,7 @@ from app.batches.key_limits import KeyInUse
 from app.batches.request import IssueRequest
 from app.postgres.database import transaction
 from app.values.key_bounds import Bounds
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database", "balanced")

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection
 
 from app import users
-from app.ledger import claim, held
+from app.ledger import claim, held_list
 from app.ledger import fold as folding
 from app.ledger.claim import claim_crossed, register
 from app.ledger.issue import reverse
@@ -88,7 +88,7 @@ _LEFT = "SELECT organization_id FROM unfolded_batches ORDER BY organization_id"
 
 
 def test_more_organizations_than_a_claim_locks_are_claimed_from_by_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (claim, held):
+    for module in (claim, held_list):
         monkeypatch.setattr(module, "ORGANIZATIONS_MAX", 2)
     for email in (ANN, ANN, ANN, BOB, BOB):
         books.issue_now(books.make_organization(100), [email], 10)

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from app.batches.batch import find_final
-from app.ledger import held
+from app.ledger import held_list
 from app.postgres import partitions
 from app.postgres.connections import engine
 from app.postgres.database import snapshot, transaction
@@ -247,7 +247,7 @@ _OF_THE_READ = text("""
 
 def _list_all_held() -> None:
     for _ in range(2):
-        held.list_full()
+        held_list.list_full()
 
 
 @pytest.mark.parametrize("small_partitions", [_KEPT_PLANS], indirect=True)

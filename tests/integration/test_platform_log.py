@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.events import log, sequencer
+from app.events import event_types, sequencer
 from app.platform import keys
 from app.postgres.database import transaction
 from app.web.application import create_app
@@ -28,7 +28,7 @@ def test_events_past_their_time_are_dropped_and_the_caller_is_told_where_to_go_o
     with transaction() as connection:
         assert sequencer.drop_old_events(connection, older_than_days=90, at_most=100) == 4
         _, key = keys.create(connection, "Tests")
-    assert [event["sequence"] for event in events_of(log.PLATFORM)] == [5]
+    assert [event["sequence"] for event in events_of(event_types.PLATFORM)] == [5]
     assert books.breaches() == []
     client = create_app().test_client()
     headers = {"Authorization": f"Bearer {key}"}

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from app.api.limits import retry_after_s
 from app.api.openapi.calls import FAILURES, REFUSALS
 from app.settings import settings
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from app.web.application import create_app
 from tests.integration import books
 from tests.unit.answers import data_of, envelope_of, errors_of

@@ -14,7 +14,7 @@ from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.request_log import FULL, NOT_WRITTEN, Call, Keeping, drop_old_requests
 from app.settings import settings
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from app.web import recording
 from app.web.application import create_app
 from tests.conftest import forget_everything

@@ -16,7 +16,7 @@ from app.postgres.database import transaction
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
 from app.values.key_bounds import Bounds
-from app.values.keys import hash_key
+from app.values.key_hashes import hash_key
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from werkzeug.test import TestResponse
 
-from app.values.keys import new_key
+from app.values.key_hashes import new_key
 
 KEY = new_key(sandbox=False).text
 AUTHORIZED = {"Authorization": f"Bearer {KEY}"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters
-from app.values.keys import hash_key, is_well_formed, new_key, new_platform_key
+from app.values.key_hashes import hash_key, is_well_formed, new_key, new_platform_key
 from app.values.timestamps import timestamp
 
 _LIVE = new_key(sandbox=False).text

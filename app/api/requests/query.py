@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from flask import request
 
-from app.events.log import TYPES, types_like
+from app.events.event_types import TYPES, types_like
 from app.pages.parameters import LIMIT_DEFAULT, ParameterFault, day, integer_of, limit_of
 from app.pages.queries import Query, read_parameter
 from app.settings import INT64_MAX

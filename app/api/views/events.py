@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from app.api import event_log
 from app.api.auth import caller, platform_caller
 from app.api.requests.query import parse_events_request, query
-from app.events.log import PLATFORM, PLATFORM_TYPES
+from app.events.event_types import PLATFORM, PLATFORM_TYPES
 from app.platform.keys import scopes_of_events
 from app.scope import Scope
 

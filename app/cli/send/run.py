@@ -14,7 +14,7 @@ from app.errors import Refused
 from app.recipient_files.checking import Reading
 from app.recipient_files.columns import Item
 from app.recipient_files.recipients import Part, body_of
-from app.values.keys import DEVELOPMENT_PREFIX
+from app.values.key_hashes import DEVELOPMENT_PREFIX
 from app.values.numbers import paid_count
 from points_client import Limits, Organization, Sent
 

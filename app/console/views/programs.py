@@ -14,7 +14,7 @@ from app.console.caller import FormUsed, change, record, signed_in
 from app.console.forms import KeyForm, ReplayForm, WebhookForm, amount_of, in_words, say_beside, say_why
 from app.errors import Faults, InvalidRequest, PointsError, Refused
 from app.event import state_of
-from app.events.log import PATTERNS
+from app.events.event_types import PATTERNS
 from app.members.members import ADMIN
 from app.pages import lists
 from app.pages.filters import Filters

@@ -16,6 +16,7 @@ from app.members.sessions import Place
 from app.postgres.database import transaction
 from app.values import passwords
 from app.values.addresses import parse
+from app.values.public_addresses import is_public
 
 # One sentence for all cases, so that it does not reveal who is a member or whether a guess was near.
 WRONG = (
@@ -164,8 +165,8 @@ def _address() -> str:
     """Return the caller's IP address: of a proxy in a private network, the one that it names last."""
     direct = request.remote_addr or ""
     named = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    is_public = _is_address(direct) and ipaddress.ip_address(direct).is_global
-    return named if _is_address(named) and not is_public else direct
+    is_direct = _is_address(direct) and is_public(ipaddress.ip_address(direct))
+    return named if _is_address(named) and not is_direct else direct
 
 
 def _is_address(text: str) -> bool:

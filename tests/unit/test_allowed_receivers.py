@@ -8,7 +8,7 @@ import pytest
 
 from app.settings import settings
 from app.values.public_addresses import is_public
-from app.webhooks.receivers import ReceiverRefused, parse, resolve
+from app.webhooks.allowed_receivers import ReceiverRefused, parse, resolve
 
 _NOT_PUBLIC = """
     0.0.0.1 0.1.2.3 10.0.0.0 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.255 169.254.0.1
