@@ -1,7 +1,7 @@
 """The types of events, and writing them, each in the transaction of its change: neither exists without the other.
 
 For batches, reversals and claims, the statement that moves the points writes the event too (`app/ledger`, and
-`app/batches/accept.sql`), and so does the one that registers users. Everything else calls a function of this file.
+`app/batches/accept.sql`), and so does that which registers users. Everything else calls a function of this file.
 
 An organization has a log in each mode. The platform has one, `PLATFORM`, which tells of users and organizations.
 """
@@ -42,7 +42,7 @@ PLATFORM_TYPES = (
 )
 # Where the log of the platform stands among those of organizations, whose ids begin at 1.
 PLATFORM = 0
-# The usual patterns of types, to find the nearest one to a misspelt one.
+# The usual patterns of types, to find the nearest to a misspelt pattern.
 PATTERNS = ("*", *sorted({f"{kind.partition('.')[0]}.*" for kind in TYPES if "." in kind}), *TYPES)
 
 
@@ -69,11 +69,11 @@ def matching(patterns: Iterable[str]) -> list[str] | None:
 def write(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, data: Mapping[str, Any]
 ) -> None:
-    """Write one event, in the transaction of the change that it reports.
+    """Write an event, in the transaction of the change that it reports.
 
     Args:
         kind: one of `TYPES`, or of `PLATFORM_TYPES` if `organization_id` is `PLATFORM`.
-        sandbox: which log; events about the organization as a whole are in the live one.
+        sandbox: which log; events about the organization as a whole are in the live log.
         data: the payload, as JSON. It holds no e-mail address and is under 19 kB.
     """
     row = {"organization_id": organization_id, "sandbox": sandbox, "type": kind, "data": orjson.dumps(data).decode()}
