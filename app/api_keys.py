@@ -174,7 +174,7 @@ _CALLER = text("""
     WHERE k.hash = :hash AND k.revoked_at IS NULL AND (k.expires_at > clock_timestamp()) IS NOT FALSE
 """)
 
-# SKIP LOCKED: of several calls at once, the first notes the use and the others do not wait.
+# SKIP LOCKED: of several calls at once, one notes the use and the others do not wait.
 _NOTE_USE = text("""
     UPDATE api_keys SET last_used_at = clock_timestamp()
     WHERE id = (SELECT id FROM api_keys WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED)

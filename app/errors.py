@@ -165,7 +165,7 @@ class CannotExtend(PointsError):
 
 
 class UserConflict(PointsError):
-    """The address or the external id is that of another user, or of the same with other names."""
+    """The address or the external id is that of another user, or of a user with other names."""
 
     status = 409
     says = "The email is that of a user with other names."

@@ -27,7 +27,7 @@ def number_events(connection: Connection, organization_id: int) -> int:
     An event caused by another is written after the first has committed, so its id is higher, and a reader never sees
     the effect without the cause.
     """
-    # A statement of its own, so that the next sees what the previous sequencer has committed.
+    # A statement of its own, so that the next statement sees what the previous sequencer has committed.
     if not locks.try_to_take(connection, locks.Kind.SEQUENCE, organization_id):
         return 0
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})

@@ -101,7 +101,7 @@ _CALLER = text("""
     SELECT id, scopes, last_used_at IS NULL OR last_used_at < clock_timestamp() - interval '1 minute' AS last_use_is_old
     FROM platform_keys WHERE hash = :hash AND revoked_at IS NULL
 """)
-# SKIP LOCKED: of several calls at once, the first notes the use and the others do not wait.
+# SKIP LOCKED: of several calls at once, one notes the use and the others do not wait.
 _NOTE_USE = text("""
     UPDATE platform_keys SET last_used_at = clock_timestamp()
     WHERE id = (SELECT id FROM platform_keys WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED)
