@@ -152,7 +152,7 @@ def _require_issuing(connection: Connection, who: Caller) -> None:
 
 
 def _require_room(connection: Connection, who: Caller) -> None:
-    """Refuse if no further batch may be scheduled; until this transaction ends, nobody else counts them or adds to them.
+    """Refuse if no further batch may be scheduled; until this transaction ends, nobody else counts or adds any.
 
     Who holds this lock never waits for the organization's row, which this transaction has.
     """
