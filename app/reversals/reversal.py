@@ -28,7 +28,7 @@ CODES = """(SELECT string_agg(position || code, ',' ORDER BY position) FROM reve
 
 
 class EntryRow(NamedTuple):
-    """What a reversal took from a transaction."""
+    """What a reversal took from one transaction."""
 
     transaction_id: Annotated[Id, says("The id of the transaction.", 131_072), Shown(name="id")]
     email: Annotated[str, says("The address as it was sent, trimmed.", "ada@example.com")]
