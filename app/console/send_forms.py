@@ -137,7 +137,7 @@ class TermsForm(MomentForm):
 
 
 class IssueForm(FlaskForm):
-    """The last step. `seen` is the digest of what the page has shown to the member."""
+    """The last step. `seen` is the digest of what the page showed to the member."""
 
     seen = HiddenField(validators=[Regexp("^[0-9a-f]{64}$")])
     again = HiddenField()
@@ -146,7 +146,7 @@ class IssueForm(FlaskForm):
 class TakeBackForm(FlaskForm):
     """A reversal: its reason, and the points to take from each recipient, if not all.
 
-    The form's id is the reversal's idempotency key. `seen` is what the page has shown.
+    The form's id is the reversal's idempotency key. `seen` is what the page showed.
     """
 
     seen = HiddenField()
