@@ -27,7 +27,7 @@ class CallerSocket(socket.socket):
     is_too_slow = False
     # The received bytes of the current request, up to its first line: they say how to answer a malformed request.
     beginning = b""
-    # gunicorn's request that is being answered, if any; whether its caller waits for leave to send the body; and
+    # gunicorn's request that is being answered, if any; whether its caller waits for permission to send the body; and
     # whether each byte of the body gives it more time.
     _request: Any = None
     _awaits_continue = False
