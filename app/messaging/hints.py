@@ -76,6 +76,6 @@ def listen() -> Iterator[list[int] | None]:
 
 
 def _channel(redis: Redis) -> str:
-    """Return the channel of this Redis database: a message published in a database is heard in all of them."""
+    """Return the channel of this Redis database: a message published in one database is heard in all of them."""
     number = redis.get_connection_kwargs().get("db") or 0
     return f"{_CHANNEL}:{number}" if number else _CHANNEL
