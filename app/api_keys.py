@@ -1,4 +1,4 @@
-"""API keys in the database: made for an organization and a mode, found by their hash, revoked at once."""
+"""API keys in the database: made for an organization and a mode, looked up by their hash, revoked at once."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ new_keys = Noun(CreatedKey, "key", "keys")
 def create(
     connection: Connection, organization_id: int, *, sandbox: bool, name: str | None = None, bounds: Bounds = UNBOUNDED
 ) -> tuple[int, str]:
-    """Make a key and return its id and its text. The text is not stored, so it cannot be shown again.
+    """Make a key and return its id and its text. The text is not stored, so it cannot be read again.
 
     What bounds the key is set now, and never changed.
 
@@ -118,8 +118,8 @@ def create(
             api_key_id: int = connection.execute(_CREATE, values).scalar_one()
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
-    told = {"id": api_key_id, "name": values["name"], "sandbox": sandbox, **bounds.payload()}
-    log.write(connection, event_types.KEY_CREATED, organization_id, data={"key": told})
+    payload = {"id": api_key_id, "name": values["name"], "sandbox": sandbox, **bounds.payload()}
+    log.write(connection, event_types.KEY_CREATED, organization_id, data={"key": payload})
     actions.record(
         connection,
         actions.KEY_MADE,
@@ -209,8 +209,8 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
     parameters = {"id": api_key_id, "organization_id": organization_id}
     revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:
-        told = {"id": api_key_id, "sandbox": revoked.sandbox}
-        log.write(connection, event_types.KEY_REVOKED, revoked.organization_id, data={"key": told})
+        payload = {"id": api_key_id, "sandbox": revoked.sandbox}
+        log.write(connection, event_types.KEY_REVOKED, revoked.organization_id, data={"key": payload})
         actions.record(
             connection,
             actions.KEY_REVOKED,

@@ -82,7 +82,7 @@ class InsufficientScope(PointsError):
     field = "authorization"
 
     def __init__(self, *scopes: str) -> None:
-        """Name the scopes of which the call needs one."""
+        """Name the scopes, any of which is enough for the call."""
         super().__init__(f"The key lacks the scope {' or '.join(scopes)}, which this call needs.")
 
 
@@ -165,7 +165,7 @@ class CannotExtend(PointsError):
 
 
 class UserConflict(PointsError):
-    """The address or the external id is that of another user, or of one with other names."""
+    """The address or the external id is that of another user, or of a user with other names."""
 
     status = 409
     says = "The email is that of a user with other names."
@@ -195,7 +195,7 @@ class Refused(PointsError):
 
 
 class RefillConflict(Refused):
-    """The reference of a refill is that of a different one."""
+    """The reference of a refill is that of a different refill."""
 
     field = "reference"
 

@@ -171,7 +171,7 @@ class LogState:
 
 
 def state_of(connection: Connection, scope: Scope) -> LogState:
-    """Return how far the log of an organization goes in one mode."""
+    """Return how far the log of an organization goes in a mode."""
     row = connection.execute(_STATE, scope._asdict()).one_or_none()
     return LogState() if row is None else LogState(last_sequence=row.last_sequence, dropped_to=row.dropped_to)
 

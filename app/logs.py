@@ -122,7 +122,7 @@ class _Libraries(logging.Handler):
             # Celery's sentence repeats the text of the exception.
             fields |= {"event": "task_failed", "task": context.get("name"), "task_id": context.get("id")}
         else:
-            fields["message"] = _SECRET.sub(lambda found: f"{found[1] or ''}***", _message_of(record))
+            fields["message"] = _SECRET.sub(lambda match: f"{match[1] or ''}***", _message_of(record))
         if record.exc_info and record.exc_info[1] is not None:
             fields |= kind_of(record.exc_info[1]) | {"places": places_of(record.exc_info[2])}
         level = record.levelname.lower()

@@ -75,7 +75,7 @@ def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:
 
 
 def _part(annotation: Any) -> Any:
-    """Return an example of a field that is a model, a model or null, or a list of one."""
+    """Return an example of a field that is a model, a model or null, or a list of models."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return example(annotation)
     inner = _part(get_args(annotation)[0])
@@ -150,16 +150,16 @@ class _Said:
     attribute: str
     kind: Any
     field: FieldInfo
-    shown: Shown
+    note: Shown
 
     @property
     def name(self) -> str:
-        return self.shown.name or self.attribute
+        return self.note.name or self.attribute
 
     def value(self, *, is_json: bool) -> str:
         """The expression of its value, given `row`: as JSON has it, or with moments and sums as Python has them."""
         value = f"row.{self.attribute}"
-        if is_json and self.shown.is_sum:
+        if is_json and self.note.is_sum:
             return f"exact_sum({value})"
         if not is_json or not self._is_moment:
             return value
@@ -169,7 +169,7 @@ class _Said:
     def described(self) -> tuple[Any, FieldInfo]:
         """Its type and its description, as pydantic takes them."""
         if not self._is_moment:
-            return self.shown.described or self.kind, self.field
+            return self.note.described or self.kind, self.field
         return (Time | None if self._may_be_null else Time), self.field
 
     @property
@@ -182,15 +182,15 @@ class _Said:
 
 
 class Noun(Generic[NounRow]):
-    """All that is made of one row class; its docstring describes it to callers.
+    """All that is made of a row class; its docstring describes it to callers.
 
     Args:
         called, plural: in paths, sentences and answers; `plural` names the table too, unless `table` does.
         computed: the columns that are not the table's, as SQL of the prefix of those that are. A field with a default
             is no column: who reads the row adds it.
         schema, about: the name and the description of its schema, if they are not the row's.
-        without: what is not shown of it.
-        about_new, about_changed: the bodies that make and change one.
+        without: what callers do not see of it.
+        about_new, about_changed: the bodies that make and change a row.
         parts: the objects within an answer, as `event` of `event.id`.
 
     `payload` makes JSON of a row, `document` the same with moments and sums as Python has them; `model` describes both.
@@ -225,7 +225,7 @@ class Noun(Generic[NounRow]):
         self.payload: Callable[[NounRow], dict[str, Any]] = _compiled(fields, parts, is_json=True)
         self.document: Callable[[NounRow], dict[str, Any]] = _compiled(fields, parts, is_json=False)
         self.model = _model(schema or row.__name__, about or row.__doc__, fields, parts)
-        written = [(said.shown.written, said.shown.null) for said in fields]
+        written = [(said.note.written, said.note.null) for said in fields]
         self.new = Table(f"New{row.__name__}", about_new, *(field for field, _ in written if field is not None))
         null = {field.name: meaning for field, meaning in written if field is not None and meaning}
         self.changed = Changes(f"Changed{row.__name__}", about_changed, self.new, null)
@@ -253,7 +253,7 @@ class Noun(Generic[NounRow]):
 
     def all(self, connection: Connection, scope: Scope) -> list[NounRow]:
         """Return all rows of an organization and mode, oldest first."""
-        return [self.row(*found) for found in connection.execute(self._all, scope._asdict())]
+        return [self.row(*row) for row in connection.execute(self._all, scope._asdict())]
 
     def count(self, connection: Connection, scope: Scope) -> int:
         """Return how many rows an organization has in a mode."""
@@ -325,24 +325,24 @@ def _fields_of(row: type[Any]) -> list[_Said]:
     properties = {name: part.fget for name, part in vars(row).items() if isinstance(part, property)}
     hints |= {name: get_type_hints(getter, include_extras=True)["return"] for name, getter in properties.items()}
     fields = [said for said in itertools.starmap(_said, hints.items()) if said is not None]
-    for said in [said for said in fields if said.shown.before]:
+    for said in [said for said in fields if said.note.before]:
         fields.remove(said)
-        fields.insert([other.attribute for other in fields].index(said.shown.before), said)
+        fields.insert([other.attribute for other in fields].index(said.note.before), said)
     return fields
 
 
 def _said(name: str, hint: Any) -> _Said | None:
-    """Return a field; None if nothing is said of it, so it is not shown."""
+    """Return a field; None if nothing is said of it: callers do not see it."""
     if get_origin(hint) is not Annotated:
         return None
     kind, *notes = get_args(hint)
-    shown = next((note for note in notes if isinstance(note, Shown)), Shown())
+    ours = next((note for note in notes if isinstance(note, Shown)), Shown())
     own = [note for note in notes if not isinstance(note, Shown)]
     described = next((note for note in own if isinstance(note, FieldInfo) and note.description), None)
     if described is None:
         return None
     of_kind = tuple(note for note in own if note is not described)  # As `Id`: how large it may be.
-    return _Said(name, Annotated[(kind, *of_kind)] if of_kind else kind, described, shown)
+    return _Said(name, Annotated[(kind, *of_kind)] if of_kind else kind, described, ours)
 
 
 def _model(schema: str, about: str | None, fields: Sequence[_Said], parts: Mapping[str, Part]) -> type[BaseModel]:
@@ -364,7 +364,7 @@ def _model(schema: str, about: str | None, fields: Sequence[_Said], parts: Mappi
 
 
 def _compiled(fields: Sequence[_Said], parts: Mapping[str, Part], *, is_json: bool) -> Callable[[Any], dict[str, Any]]:
-    """Return the function that makes a payload, compiled from its source: as fast as one written by hand."""
+    """Return the function that makes a payload, compiled from its source: as fast as a function written by hand."""
     tree: dict[str, str | dict[str, str]] = {}
     for said in fields:
         part, dot, name = said.name.partition(".")

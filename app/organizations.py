@@ -88,7 +88,7 @@ _CREATE = text("""
 
 
 def get(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
-    """Return one organization in the given mode.
+    """Return an organization in the given mode.
 
     Raises:
         NotFound: there is no such organization.
@@ -159,7 +159,7 @@ whole = Noun(WholeOrganization, "organization", "organizations", schema="Platfor
 
 
 def get_whole(connection: Connection, organization_id: int) -> WholeOrganization:
-    """Return one organization in both modes.
+    """Return an organization in both modes.
 
     Raises:
         NotFound: there is no such organization.

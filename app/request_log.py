@@ -116,7 +116,7 @@ _log = logs.logger()
 
 
 class Keeping:
-    """The calls of one process that are not written yet.
+    """The calls of a process that are not written yet.
 
     A request only appends to memory. What finds no room, or cannot be written, is lost: `count_lost` counts it.
     """
@@ -145,7 +145,7 @@ class Keeping:
             self._calls.append(call)
 
     def start(self) -> None:
-        """Start the writing thread. Call it after the fork: threads do not survive one."""
+        """Start the writing thread. Call it after the fork: threads do not survive it."""
         for reason in (FULL, NOT_WRITTEN):
             self._count_lost(reason, 0)  # Shown as 0 from now on.
         threading.Thread(target=self._keep_writing, name="request_log", daemon=True).start()

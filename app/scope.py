@@ -29,7 +29,7 @@ NOBODY = Author()
 
 
 class AskedAuthor(NamedTuple):
-    """Whose actions are asked for: those of a kind, or (`which`) of one member, platform key or operator of it."""
+    """Whose actions a list is of: those of a kind, or (`which`) of a single member, platform key or operator of it."""
 
     kind: str
     which: int | str | None

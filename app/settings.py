@@ -27,7 +27,7 @@ _BROKER_SCHEMES = ("redis", "rediss", "sentinel", "amqp", "amqps")
 
 
 def _postgresql(url: str) -> str:
-    """Accept the schemes of hosting providers and SQLAlchemy, and return the usual one."""
+    """Accept the schemes of hosting providers and SQLAlchemy, and return the usual URL."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
         raise ValueError("it must start with postgresql://")
@@ -227,7 +227,7 @@ def _sentence(fault: ErrorDetails) -> str:
         # The bounds of floats are whole numbers: say 600, not 600.0.
         bounds = {key: int(value) if isinstance(value, float) else value for key, value in fault.get("ctx", {}).items()}
         message = f"it must be {must_be.format(**bounds)}"
-    if name in ("broker_url", "secrets_key"):  # It may hold a password, or is one.
+    if name in ("broker_url", "secrets_key"):  # It may hold a password, or is a secret.
         return f"The setting POINTS_{name.upper()} is wrong: {message}."
     if name not in ("DATABASE_URL", "DATABASE_READ_URL", "REDIS_URL"):
         return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(given)!r}."

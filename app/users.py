@@ -107,7 +107,7 @@ _INSERT_NEW = text(f"""
             AS given (email text, email_key text, first_name text, last_name text, external_id text)
         ON CONFLICT DO NOTHING
         RETURNING id
-    ), told AS ({log.OF_REGISTERED_USERS})
+    ), events AS ({log.OF_REGISTERED_USERS})
     SELECT id FROM new
 """)
 
@@ -119,10 +119,10 @@ def get(connection: Connection, email: str) -> RegisteredUser:
         InvalidAddress: `email` is not an e-mail address.
         NotFound: nobody is registered under it.
     """
-    found = find_by_keys(connection, [parse(email).key])
-    if not found:
+    users = find_by_keys(connection, [parse(email).key])
+    if not users:
         raise NotFound("user", f"registered as {email.strip()}")
-    return next(iter(found.values()))
+    return next(iter(users.values()))
 
 
 def get_by_id(connection: Connection, user_id: int) -> RegisteredUser:
@@ -160,19 +160,19 @@ def to_user(row: Row[Any]) -> RegisteredUser:
 # The balance is always exact: one statement reads the balances at all organizations and the credits not folded yet. A
 # claim adds to the first at once, so claimed transactions are not counted again.
 SELECT_USERS = """
-    WITH found AS MATERIALIZED (
+    WITH matches AS MATERIALIZED (
         SELECT id, email, email_key, first_name, last_name, external_id, created_at FROM users
         WHERE sandbox_of IS NULL AND {condition}
     )
     SELECT f.id, f.email, f.first_name, f.last_name, f.external_id, f.email_key, f.created_at,
            coalesce((SELECT sum(points) FROM user_balances WHERE user_id = f.id), 0) + coalesce(c.points, 0)
                AS balance{more}
-    FROM found f
+    FROM matches f
     LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                FROM unfolded_batches u
                JOIN batches b ON b.id = u.batch_id AND b.organization_id = u.organization_id
                JOIN transactions t ON t.batch_id = u.batch_id AND t.organization_id = u.organization_id
-               WHERE t.user_id = ANY(ARRAY(SELECT id FROM found)) AND t.credited AND t.claimed_at IS NULL
+               WHERE t.user_id = ANY(ARRAY(SELECT id FROM matches)) AND t.credited AND t.claimed_at IS NULL
                GROUP BY t.user_id) c ON c.user_id = f.id
 """
 _GET_BY_ID = text(SELECT_USERS.format(condition="id = :id", more=""))

@@ -58,7 +58,7 @@ EVENT_RULES = {
               SELECT organization_id, sandbox,
                      CASE WHEN is_return THEN 'transaction.returned' ELSE 'reversal.issued' END, id, done_at, true
               FROM reversals WHERE reversed_amount > 0) c
-        FULL JOIN (SELECT organization_id, sandbox, type, subject_id, count(*) FROM {_OF_ROWS} told
+        FULL JOIN (SELECT organization_id, sandbox, type, subject_id, count(*) FROM {_OF_ROWS} events
                    WHERE type <> 'batch.scheduled' GROUP BY 1, 2, 3, 4) e
                ON (e.subject_id, e.type, e.organization_id, e.sandbox)
                   = (c.subject_id, c.type, c.organization_id, c.sandbox)
@@ -73,7 +73,7 @@ EVENT_RULES = {
                           coalesce(e.send_at::text, 'none')) AS seen
             FROM (SELECT id, organization_id, sandbox, send_at, created_at AS changed_at FROM batches
                   WHERE send_at IS NOT NULL) c
-            FULL JOIN (SELECT DISTINCT ON (subject_id) * FROM {_OF_ROWS} told
+            FULL JOIN (SELECT DISTINCT ON (subject_id) * FROM {_OF_ROWS} events
                        WHERE type IN ('batch.scheduled', 'batch.awaiting_approval', 'batch.approved')
                          AND send_at IS NOT NULL
                        ORDER BY subject_id, id DESC) e
@@ -94,9 +94,9 @@ EVENT_RULES = {
         GROUP BY id ORDER BY id""",
     "a refill, a key, its limit of a day and its end have one event each, and these no others": f"""
         SELECT subject,
-               format('%s events %s, where %s to %s are right', sum(told), type, sum(sure), sum(possible)) AS seen
+               format('%s events %s, where %s to %s are right', sum(written), type, sum(sure), sum(possible)) AS seen
         FROM (
-            SELECT c.organization_id, c.sandbox, c.type, c.subject, 0 AS told, ({_IS_KEPT})::int AS sure,
+            SELECT c.organization_id, c.sandbox, c.type, c.subject, 0 AS written, ({_IS_KEPT})::int AS sure,
                    1 AS possible
             FROM (SELECT organization_id, sandbox, 'balance.refilled' AS type,
                          format('refill of %s to %s, %s', amount, balance,
@@ -130,7 +130,7 @@ EVENT_RULES = {
               AND type IN ('balance.refilled', 'key.created', 'key.revoked', 'key.limit_reached')
         ) counted
         GROUP BY organization_id, sandbox, type, subject
-        HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)
+        HAVING sum(written) < sum(sure) OR sum(written) > sum(possible)
         ORDER BY organization_id, sandbox, type, subject""",
     # A claim and its event are written by one statement, so their times are close whatever the clock does between two
     # of them. They are paired from the newest on: the oldest events may be dropped.
@@ -147,7 +147,7 @@ EVENT_RULES = {
                           CAST(data ->> 'count' AS bigint) AS count,
                           row_number() OVER (PARTITION BY organization_id, data #>> '{{user,id}}'
                                              ORDER BY created_at DESC) AS place
-                   FROM {_WITH_DATA} told WHERE type = 'transaction.claimed') e
+                   FROM {_WITH_DATA} events WHERE type = 'transaction.claimed') e
                ON (e.organization_id, e.user_id, e.place) = (c.organization_id, c.user_id, c.place)
         {_DROPPED}
         WHERE (CASE WHEN e.user_id IS NULL THEN NOT {_IS_KEPT}
@@ -163,7 +163,7 @@ EVENT_RULES = {
                                    f (off, again, is_off)
         LEFT JOIN (SELECT DISTINCT ON (organization_id, kind) *
                    FROM (SELECT *, type IN ('organization.suspended', 'organization.resumed') AS kind
-                         FROM {_WITH_DATA} told WHERE type LIKE 'organization.%') e
+                         FROM {_WITH_DATA} events WHERE type LIKE 'organization.%') e
                    ORDER BY organization_id, kind, id DESC) e
                ON e.organization_id = o.id AND e.type IN (f.off, f.again)
         LEFT JOIN event_logs l ON l.organization_id = o.id AND NOT l.sandbox
@@ -191,10 +191,10 @@ EVENT_RULES = {
     # A refill of a sandbox has the time of its clock: if anything was dropped, its event may be too.
     "a user, an organization and a refill have one event each in the platform's log, and these no others": f"""
         SELECT format('%s %s%s', noun, id, more) AS subject,
-               format('%s events %s, where %s to %s are right', sum(told), type, sum(sure), sum(possible)) AS seen
+               format('%s events %s, where %s to %s are right', sum(written), type, sum(sure), sum(possible)) AS seen
         FROM (
-            SELECT c.type, c.noun, c.id, c.more, 0 AS told, coalesce(c.changed_at > l.dropped_until, true)::int AS sure,
-                   1 AS possible
+            SELECT c.type, c.noun, c.id, c.more, 0 AS written,
+                   coalesce(c.changed_at > l.dropped_until, true)::int AS sure, 1 AS possible
             FROM (SELECT 'user.registered' AS type, 'user' AS noun, id, '' AS more, created_at AS changed_at
                   FROM users WHERE sandbox_of IS NULL
                   UNION ALL
@@ -221,6 +221,6 @@ EVENT_RULES = {
               AND type IN ('user.registered', 'organization.created', 'balance.refilled')
         ) counted
         GROUP BY type, noun, id, more
-        HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)
+        HAVING sum(written) < sum(sure) OR sum(written) > sum(possible)
         ORDER BY type, noun, id, more""",
 }

@@ -121,7 +121,7 @@ RULES = {
                format('at position %s debited %s and balance %s, where %s and %s follow',
                       t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
         FROM batches b JOIN transactions t ON t.batch_id = b.id
-        -- Joined by one value: by two, PostgreSQL may compare each transaction with every item of its batch.
+        -- Joined by a single value: by two, PostgreSQL may compare each transaction with every item of its batch.
         LEFT JOIN (SELECT b.id::numeric * {POSITIONS} + r.ordinality - 1 AS transaction_id, r.points
                    FROM batches b CROSS JOIN LATERAL unnest(b.running_totals) WITH ORDINALITY AS r (points, ordinality)
                   ) i ON i.transaction_id = t.batch_id::numeric * {POSITIONS} + t.position
@@ -147,8 +147,8 @@ RULES = {
                OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
                   <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
         ORDER BY b.id""",
-    # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
-    # balance that one of them starts from is the result of another, except the first, 0.
+    # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is read), each
+    # balance that any of them starts from is the result of another, except the first, 0.
     "balances form one chain from zero to the present": """
         SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
                    AS subject,
@@ -204,7 +204,7 @@ RULES = {
                OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
         ORDER BY t.batch_id, t.position""",
     # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
-    # a long audit, or one of a restored copy, would report a crossing that was only seconds old.
+    # a long audit, or that of a restored copy, would report a crossing that was only seconds old.
     "nothing stays held for a registered user": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', u.id) AS seen

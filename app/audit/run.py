@@ -20,8 +20,8 @@ _CROSSING_GRACE_S = 120
 # The rule that is broken when the tables cannot be read.
 _COUNTED = "every row can be counted"
 
-# A rule is planned for all its rows. For the first hundred PostgreSQL would compare each row with each other, one after
-# the other, because it expects to find so many soon; in books that balance there is none.
+# A rule is planned for all its rows. For the first hundred PostgreSQL would compare each row with each other in turn,
+# because it expects to find so many soon; in books that balance there is none.
 #
 # `modes` has a row for each organization and mode, and its `subject`, as a breach names it.
 _FIRST = """
@@ -63,7 +63,7 @@ class Audit:
 
 
 def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit:
-    """Check every rule of the books. In `app.postgres.database.snapshot()`, all rules see one state.
+    """Check every rule of the books. In `app.postgres.database.snapshot()`, all rules see the same state.
 
     It takes no lock that a send, a refill or a registration waits for.
 
@@ -91,7 +91,7 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
 
 
 def _ask(connection: Connection, sql: str, deadline: float | None) -> Sequence[Row[Any]]:
-    """Run one statement under a savepoint, so that its error does not end the snapshot."""
+    """Run a statement under a savepoint, so that its error does not end the snapshot."""
     _limit_statement(connection, deadline)
     with connection.begin_nested():
         return connection.execute(text(_FIRST.format(rule=sql)), _PARAMETERS).all()

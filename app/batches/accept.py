@@ -47,7 +47,7 @@ class Send(NamedTuple):
 
 
 class Acceptance(NamedTuple):
-    """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
+    """The batch of an accepted send: a new batch, or (`existed`) that of its idempotency key.
 
     `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """
@@ -61,7 +61,7 @@ class Acceptance(NamedTuple):
     created_at: datetime
 
     def is_of(self, batch: Batch) -> bool:
-        """Tell whether `batch` is the accepted one, and not a later one with the same id."""
+        """Tell whether `batch` is what was accepted, and not a later batch with the same id."""
         accepted = (self.batch_id, self.organization_id, self.created_at)
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
@@ -240,10 +240,10 @@ def _decide(
     The second of two sends with the same idempotency key keeps None: it is to ask again, and finds the first's batch.
     """
     permitted = [index for index, outcome in enumerate(outcomes) if outcome is None]
-    found = _outcomes(connection, _LOOK, [sends[index] for index in permitted])
+    looks = _outcomes(connection, _LOOK, [sends[index] for index in permitted])
     fresh: list[int] = []
     names: set[tuple[int, bool, str | int]] = set()
-    for index, outcome in zip(permitted, found, strict=True):
+    for index, outcome in zip(permitted, looks, strict=True):
         send, key = sends[index], keys[_hash(sends[index])]
         name = (key.row.organization_id, key.row.sandbox, send.idempotency_key or index)
         if outcome is not None or name not in names:

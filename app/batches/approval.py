@@ -1,4 +1,4 @@
-"""Approvals: a batch that awaits one is approved or rejected, once, by another than its sender, or rejected by time.
+"""Approvals: a batch that awaits its approval is answered once, by another than its sender, or rejected by time.
 
 Approved, it is queued or scheduled as if it had been accepted at that moment, and its place in the queue is that of
 then (`app.batches.queue.PLACE`).
@@ -157,7 +157,7 @@ def _require_issuing(connection: Connection, who: Caller) -> None:
 
 
 def _require_room(connection: Connection, who: Caller) -> None:
-    """Refuse if one more batch may not be scheduled; until this transaction ends, nobody else counts or adds one.
+    """Refuse if no further batch may be scheduled; until this transaction ends, nobody else counts or adds any.
 
     Who holds this lock never waits for the organization's row, which this transaction has.
     """
@@ -167,8 +167,8 @@ def _require_room(connection: Connection, who: Caller) -> None:
 
 
 def _answer(who: Caller, batch_id: int, batch: LockedBatch) -> dict[str, Any]:
-    asked = {"id": batch_id, "organization_id": who.organization.id}
-    return {**asked, "now": batch.now, "member_id": who.member_id, "api_key_id": who.api_key_id}
+    which = {"id": batch_id, "organization_id": who.organization.id}
+    return {**which, "now": batch.now, "member_id": who.member_id, "api_key_id": who.api_key_id}
 
 
 _BY = {
@@ -198,7 +198,7 @@ UNANSWERED = f"Nobody approved or rejected it within {ANSWERED_WITHIN_DAYS} days
 
 
 def reject_unanswered(connection: Connection, *, at_most: int) -> int:
-    """Reject up to `at_most` batches of one organization that nobody has answered in time; return how many.
+    """Reject up to `at_most` batches of an organization that nobody has answered in time; return how many.
 
     An organization whose row somebody holds is passed over, and waits for the next run.
     """

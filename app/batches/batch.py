@@ -28,7 +28,7 @@ DIGESTED = (
     *("approved_at", "rejected_at", "answered_by_member_id", "answered_by_key_id", "rejection_reason"),
 )
 
-IDEMPOTENCY_KEY_KEPT_DAYS = 31  # The contract promises 30; one more allows for clocks that differ.
+IDEMPOTENCY_KEY_KEPT_DAYS = 31  # The contract promises 30; another day allows for clocks that differ.
 
 
 class Counts(BaseModel):
@@ -113,7 +113,7 @@ class Batch(NamedTuple):
     last_refill: int | None
     held_until: datetime | None
     organization_created_at: datetime
-    # Who reads the row adds these, if they are to be shown.
+    # Who reads the row adds these, if an answer has them.
     metadata: Annotated[
         Mapping[str, str] | None,
         says("The metadata that it was sent with; null if none.", None),
@@ -232,13 +232,13 @@ def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tu
 
     For a few small batches. It does not check the organization: the front has already matched batches and callers.
     """
-    found: dict[int, tuple[Batch, list[TransactionRow]]] = {}
+    by_id: dict[int, tuple[Batch, list[TransactionRow]]] = {}
     parameters = {"batch_ids": str(list(batch_ids)), "first": min(batch_ids), "last": max(batch_ids)}
     for row in fetch_all(connection, _FIND_FINAL, parameters):
-        _, transactions = found.setdefault(row[0], (Batch(*row[: batches.width]), []))
+        _, transactions = by_id.setdefault(row[0], (Batch(*row[: batches.width]), []))
         if row[batches.width] is not None:  # Only an issued batch has transactions.
             transactions.append(TransactionRow(*row[batches.width :]))
-    return found
+    return by_id
 
 
 _IS_FINAL = f"status NOT IN {NOT_FINAL}"
@@ -253,7 +253,7 @@ _IS_FINAL = f"status NOT IN {NOT_FINAL}"
 # The bounds leave partitions out before any is opened: with sixty, the read takes 139 us instead of 330, and 97 of one.
 _FIND_FINAL = f"""
     SELECT {batches.columns_as("b.")}, {TRANSACTION}
-    FROM (SELECT one::bigint AS id FROM jsonb_array_elements_text(%(batch_ids)s::jsonb) one) AS asked
+    FROM (SELECT id::bigint FROM jsonb_array_elements_text(%(batch_ids)s::jsonb) AS ids (id)) AS asked
     CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND {_IS_FINAL} LIMIT 1) b
     LEFT JOIN LATERAL (SELECT * FROM transactions
                        WHERE batch_id = b.id AND organization_id = b.organization_id
@@ -264,7 +264,7 @@ _FIND_FINAL = f"""
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
-    """Return the ids of the final batches and reversals among these, whose ids come from one sequence."""
+    """Return the ids of the final batches and reversals among these, whose ids come from the same sequence."""
     return list(connection.execute(_FINAL_AMONG, {"batch_ids": list(batch_ids)}).scalars())
 
 

@@ -143,7 +143,7 @@ AMOUNT = Integer(
 DEFAULT_AMOUNT = replace(AMOUNT, is_required=False)
 ATOMIC = Boolean("atomic", "True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
 LABEL = Text("label", "Kept on every transaction of the batch.", "January", length_max=LABEL_LENGTH_MAX)
-# Of these, one that is empty is a fault: nothing must be paid now because a template was empty.
+# An empty field of these is a fault: nothing must be paid now because a template was empty.
 EXPECT = Totals(
     "expect", "Control totals, either or both. A difference is a 400, and nothing is written.", takes_empty=True
 )
@@ -186,7 +186,7 @@ ITEM = Table(
 
 
 class IssueTable(Table):
-    """The fields of verify or send. An `IssueRequest` has the `options` as they are read, and those `kept` as one."""
+    """The fields of verify or send. An `IssueRequest` has the `options` as they are read; `kept` has the others."""
 
     def __init__(self, schema_name: str, about: str, *rows: Field[Any]) -> None:
         super().__init__(schema_name, about, *rows)

@@ -127,7 +127,7 @@ def lock(connection: Connection, key_hashes: Collection[bytes]) -> dict[bytes, K
     """Return the keys with bounds that these hashes name, by hash; lock the days of those with a daily limit.
 
     The rows are locked in the order of the keys, so that two groups cannot deadlock. `SCHEDULES` is taken before them,
-    and after them nothing is waited for but others who insert the same idempotency keys, in one order.
+    and after them nothing is waited for but others who insert the same idempotency keys, in the same order.
     """
     rows = [KeyRow._make(row) for row in fetch_all(connection, _LOCK, {"hashes": list(key_hashes)})]
     given_back = _take_off(connection, [row for row in rows if row.used is not None])
@@ -140,24 +140,24 @@ def lock(connection: Connection, key_hashes: Collection[bytes]) -> dict[bytes, K
 
 # LIMIT 1: each key is looked up by itself, whatever the plan. A row that is there is written to be locked.
 _LOCK = b"""
-    WITH found AS MATERIALIZED (
+    WITH keys AS MATERIALIZED (
         SELECT k.id, k.hash, k.organization_id, k.sandbox, k.scopes, k.batch_limit, k.daily_limit,
                ((clock_timestamp() + CASE WHEN k.sandbox THEN o.sandbox_ahead ELSE interval '0' END)
                 AT TIME ZONE 'UTC')::date AS day
-        FROM unnest(%(hashes)s::bytea[]) AS asked (hash)
+        FROM unnest(%(hashes)s::bytea[]) AS hashes (hash)
         CROSS JOIN LATERAL (
             SELECT * FROM api_keys
-            WHERE api_keys.hash = asked.hash AND is_bounded AND revoked_at IS NULL
+            WHERE api_keys.hash = hashes.hash AND is_bounded AND revoked_at IS NULL
               AND (expires_at > clock_timestamp()) IS NOT FALSE LIMIT 1
         ) k
         CROSS JOIN LATERAL (SELECT sandbox_ahead FROM organizations WHERE id = k.organization_id LIMIT 1) o
     ), days AS (
         INSERT INTO key_days (api_key_id, day, daily_limit)
-        SELECT id, day, daily_limit FROM found WHERE daily_limit IS NOT NULL ORDER BY id
+        SELECT id, day, daily_limit FROM keys WHERE daily_limit IS NOT NULL ORDER BY id
         ON CONFLICT (api_key_id, day) DO UPDATE SET used = key_days.used
         RETURNING api_key_id, used, limit_reached_at IS NOT NULL AS limit_was_reached
     )
-    SELECT f.*, d.used, d.limit_was_reached FROM found f LEFT JOIN days d ON d.api_key_id = f.id
+    SELECT keys.*, d.used, d.limit_was_reached FROM keys LEFT JOIN days d ON d.api_key_id = keys.id
 """
 
 
@@ -189,8 +189,8 @@ def write(connection: Connection, keys: Collection[KeyInUse]) -> None:
         connection.execute(_WRITE, values)
         if is_news:
             row = key.row
-            told = {"id": row.id, "sandbox": row.sandbox, "daily_limit": row.daily_limit}
-            data = {"key": told, "day": row.day.isoformat(), **(key.reached or {})}
+            payload = {"id": row.id, "sandbox": row.sandbox, "daily_limit": row.daily_limit}
+            data = {"key": payload, "day": row.day.isoformat(), **(key.reached or {})}
             log.write(connection, event_types.KEY_LIMIT_REACHED, row.organization_id, sandbox=row.sandbox, data=data)
 
 

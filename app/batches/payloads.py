@@ -40,7 +40,7 @@ def whole_batch_payload(
 
 
 def transaction_payloads(rows: Iterable[tuple[Batch, TransactionRow]]) -> list[dict[str, Any]]:
-    """Transactions as they are now, from rows of a batch and a transaction; rows of one batch are adjacent."""
+    """Transactions as they are now, from rows of a batch and a transaction; rows of the same batch are adjacent."""
     bodies = []
     for _, group in groupby(rows, key=lambda row: row[0].id):
         of_batch = list(group)
@@ -162,11 +162,11 @@ _SUMS = text(f"""
     SELECT {_COLUMNS}
     FROM (SELECT t.debited, t.credited, coalesce(t.amount, b.amount) AS amount,
                  coalesce(t.points_left, t.amount, b.amount) AS points_left, t.returned_at IS NOT NULL AS returned
-          FROM unnest(CAST(:batch_ids AS bigint[])) AS asked (id)
+          FROM unnest(CAST(:batch_ids AS bigint[])) AS ids (id)
           CROSS JOIN LATERAL (SELECT amount FROM batches
-                              WHERE batches.id = asked.id AND organization_id = :organization_id LIMIT 1) b
+                              WHERE batches.id = ids.id AND organization_id = :organization_id LIMIT 1) b
           CROSS JOIN LATERAL (SELECT * FROM transactions
-                              WHERE batch_id = asked.id AND organization_id = :organization_id OFFSET 0) t) states
+                              WHERE batch_id = ids.id AND organization_id = :organization_id OFFSET 0) t) states
 """)
 
 

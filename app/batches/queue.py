@@ -17,8 +17,8 @@ IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timest
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
 
-# The place in an organization's queue, which is in order of acceptance. Ids come from one sequence, so the places of
-# batches and reversals are of one order; what was approved has the place of the moment of its approval.
+# The place in an organization's queue, which is in order of acceptance. Ids come from the same sequence, so batches and
+# reversals have their places in the same order; what was approved has the place of the moment of its approval.
 PLACE = "coalesce(queue_place, id)"
 
 # Start of the wait: for a batch that was scheduled or approved, the later of both; otherwise `created_at`.
@@ -66,7 +66,7 @@ _DUE_BATCHES = text(f"""
 
 
 class DueReversal(NamedTuple):
-    """A reversal that a drain would take now; its batch, if it has one, may still be queued."""
+    """A reversal that a drain would take now; its batch, if any, may still be queued."""
 
     id: int
     sandbox: bool

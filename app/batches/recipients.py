@@ -61,7 +61,7 @@ def read_recipients(entries: Sequence[Any], faults: FaultsFound, limits: Setting
 
 
 class Items:
-    """The items of one request, column by column, in order.
+    """The items of a request, column by column, in order.
 
     `amounts` are points. A label or a reference is None where the item has none; a label that repeats the default is
     None too. Once an item is at fault, the request is refused, and the columns only serve to find more faults.
@@ -105,7 +105,7 @@ class Items:
                 self._faults.add_unknown_in_entry(f"items.{place}", item, ITEM.names)
             placed.append((place, item))
         # Column by column, in plain loops: twice as fast as item by item.
-        self._read_references(placed)  # Before the addresses: with one, an address may come twice.
+        self._read_references(placed)  # Before the addresses: with a reference, an address may come twice.
         self._read_addresses(placed)
         self._read_amounts(placed)
         self._read_labels(placed)

@@ -35,7 +35,7 @@ class IssueRequest:
 
     `emails` are the addresses as sent (trimmed), in order; `email_keys` are their normalised forms in the same order.
     Each recipient gets `amount` points. Where that is None, `running_totals` holds for each recipient the sum of the
-    points up to and including that one. `labels` (where they differ from the batch's `label`) and `references` are None
+    points up to and including its own. `labels` (where they differ from the batch's `label`) and `references` are None
     when no item has one. `send_at` is when to issue it, in UTC; None: at once. `kept` are the fields that are kept with
     the batch as they were sent. `rehearsed_unpaid`: with a development key, its balance pays nobody; it is how the call
     is answered, and no part of its meaning.
@@ -76,7 +76,7 @@ class IssueRequest:
         """
         label, labels = self.label, self.labels
         if labels is not None:
-            labels = [label if one is None else one for one in labels]
+            labels = [label if own is None else own for own in labels]
             label, labels = (labels[0], None) if len(set(labels)) == 1 else (None, labels)
         digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
         digest.update(b"-" if label is None else b"+" + label.encode())

@@ -49,7 +49,7 @@ NOW = "CAST(:now AS timestamptz)"
 
 
 def changing(change: str, kind: str, *, send_at: str = "NULL") -> TextClause:
-    """Word a change of one locked batch, with the event that tells it; both are of the moment `:now`."""
+    """Word a change of a locked batch, with the event that tells it; both are of the moment `:now`."""
     return text(f"""
         WITH changed AS (
             UPDATE batches b SET {change} WHERE b.id = :id AND b.organization_id = :organization_id

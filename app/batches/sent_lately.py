@@ -1,6 +1,6 @@
 """Who of some recipients was sent the same lately: as many points, or points with the same label.
 
-No index leads from an address to its transactions of some days, and one would make every send dearer. So the batches of
+No index leads from an address to its transactions of some days: it would make every send dearer. So the batches of
 these days are read, newest first, and of each that may be alike its addresses, which are compared all at once. What
 that may cost is bounded (`LOOKED_AT_MAX`), however many the organization has.
 """
@@ -101,18 +101,18 @@ _OF_REQUEST = """
 """
 
 
-def find(connection: Connection, asked: str, parameters: Mapping[str, Any]) -> SentLately:
+def find(connection: Connection, recipients_sql: str, parameters: Mapping[str, Any]) -> SentLately:
     """Return who was sent the same lately.
 
     Args:
-        asked: the statement of the recipients: `number`, `key` (the normalised address), `amount`, `label` and
+        recipients_sql: selects the recipients: `number`, `key` (the normalised address), `amount`, `label` and
             `reference`.
-        parameters: those of `asked`, with `organization_id`, `sandbox` and `but_key`.
+        parameters: those of `recipients_sql`, with `organization_id`, `sandbox` and `but_key`.
     """
     limits = {"looked_at_max": LOOKED_AT_MAX, "batches_max": LOOKED_AT_MAX // _BATCH_WEIGHS + 1}
     limits |= {"days": DAYS, "named_max": NAMED_MAX}
     connection.execute(_COMPARE_ALL_AT_ONCE)
-    row: Any = connection.execute(text(_FIND.format(asked=asked)), {**limits, **parameters}).one()
+    row: Any = connection.execute(text(_FIND.format(recipients_sql=recipients_sql)), {**limits, **parameters}).one()
     connection.execute(_AS_USUAL)
     same, same_label, same_amount, batch_count, ids, recipients, issued_at, is_whole = row
     named = list(map(AlikeBatch, ids, recipients, issued_at))
@@ -135,10 +135,10 @@ _BATCHES = """
            running_totals IS NOT NULL OR labels IS NOT NULL AS has_own
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox"""
 
-# Two transactions of one address are not alike if both have references, and other ones. What was not debited, or was
+# Two transactions of an address are not alike if both have references, and other ones. What was not debited, or was
 # taken back, does not count; what is not issued yet does.
 _FIND = f"""
-WITH asked AS MATERIALIZED ({{asked}}), its AS MATERIALIZED (
+WITH recipients AS MATERIALIZED ({{recipients_sql}}), its AS MATERIALIZED (
     SELECT time_of(:organization_id, :sandbox) - make_interval(days => :days) AS since
 ), latest AS (
     ({_BATCHES} AND status = 'awaiting_approval' LIMIT :batches_max)
@@ -151,7 +151,8 @@ WITH asked AS MATERIALIZED ({{asked}}), its AS MATERIALIZED (
 ), likely AS (
     SELECT *, coalesce(debited_count, recipient_count) AS paid_count,
            coalesce(debited_count > 0, true) AND (idempotency_key = CAST(:but_key AS text)) IS NOT TRUE
-           AND (has_own OR amount IN (SELECT amount FROM asked) OR label IN (SELECT label FROM asked)) AS may_be_alike
+           AND (has_own OR amount IN (SELECT amount FROM recipients)
+                 OR label IN (SELECT label FROM recipients)) AS may_be_alike
     FROM latest
 ), looked_at AS MATERIALIZED (
     SELECT *, coalesce(sum(CASE WHEN may_be_alike THEN recipient_count ELSE 0 END + {_BATCH_WEIGHS}) OVER (
@@ -173,7 +174,7 @@ WITH asked AS MATERIALIZED ({{asked}}), its AS MATERIALIZED (
              WITH ORDINALITY AS r (key, total, before, label, reference, place)
         WHERE place <= b.paid_count
     ) o
-    JOIN asked a ON a.key = o.key
+    JOIN recipients a ON a.key = o.key
     WHERE b.may_be_alike AND NOT b.is_beyond AND (o.amount = a.amount OR o.label = a.label)
       AND (o.reference = a.reference) IS NOT FALSE
       AND NOT EXISTS (SELECT FROM transactions

@@ -42,7 +42,7 @@ class Transaction(BaseModel):
 
 
 class TransactionRow(NamedTuple):
-    """One transaction with its user, if it has one; everything else that it shows is in its batch.
+    """A transaction with its user, if it has one; everything else that it shows is in its batch.
 
     `claimed`: it was held when it was issued, and credited later. `points_left` is None until points are taken back.
     `returned`: its points went back because they were held for too long. `amount`, `label` and `held_until` are None

@@ -1,7 +1,7 @@
 """Verify's decision: whether points may be issued, and to how many recipients.
 
-Who may issue is decided by one function for verify and for send (`app.organizations.may_not_issue`), and so is what a
-balance pays, by one here and by one in the database.
+Who may issue is decided by the same function for verify and for send (`app.organizations.may_not_issue`), and so is
+what a balance pays, by a function here and its twin in the database.
 """
 
 from collections.abc import Collection
@@ -82,7 +82,7 @@ def as_rehearsed(organization: OrganizationInMode, request: IssueRequest, named:
 
 
 def _balance_for(request: IssueRequest, balance: int) -> int:
-    """Return the part of a balance that pays the recipients before the reserved one, as `app/ledger/issue.sql` does."""
+    """Return the part of a balance that pays the recipients before the reserved address, as `issue.sql` does."""
     if INSUFFICIENT_RECIPIENT not in request.email_keys:
         return balance
     place = request.email_keys.index(INSUFFICIENT_RECIPIENT)

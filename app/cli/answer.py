@@ -22,7 +22,7 @@ _HEADINGS = {"id": "ID", "email": "E-mail"}
 
 
 def columns(*cells: str | tuple[str, Cell]) -> Columns:
-    """Return the columns of a table, each with a heading, or with the one that its key says: `created_at`, Created."""
+    """Return the columns of a table, each with a heading, or with that which its key says: `created_at`, Created."""
     return dict(cell if isinstance(cell, tuple) else (_heading(cell), cell) for cell in cells)
 
 
@@ -40,7 +40,7 @@ def document(row: Any, **more: object) -> dict[str, Any]:
 class Answer:
     """The answer of a command: a document for `--json`, and a sentence or a table for a person.
 
-    The document may be a noun's row, or a list of them. With `columns`, it is shown as a table, or the `rows` of it
+    The document may be a noun's row, or a list of them. With `columns`, it is printed as a table, or the `rows` of it
     that are given.
     `faults` are sentences about the command's input. They go to standard error; the document has them in its own form.
     """

@@ -41,7 +41,7 @@ def operator_command(
 ) -> Callable[..., None]:
     """Make a function that returns an `Answer` into a command with `--json`, `--data-dir` and a database.
 
-    Only with `makes_data` is a missing database created; other commands would look at an empty one and report success.
+    Only with `makes_data` is a missing database created; other commands would look into an empty database and succeed.
     Only with `migrates` is a database other than the embedded one brought up to date; other commands refuse.
     """
 
@@ -106,12 +106,12 @@ def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at
 
 @contextmanager
 def database(datadir: DataDir, *, makes_data: bool = False, migrates: bool = False) -> Iterator[None]:
-    """Give a command an up-to-date database. The embedded one is brought up to date if it is not."""
+    """Give a command an up-to-date database. The embedded database is brought up to date if it is not."""
     is_new = not PostgreSQL(datadir).is_initialised()
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
         raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
     with servers.database(datadir) as embedded:
-        if embedded and is_new:  # The folder may be the wrong one.
+        if embedded and is_new:  # The folder may be wrong.
             write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
         elif embedded and not is_kept_running(datadir, "postgresql"):
             write_error(f"No service runs here: this is about the database in {datadir.path}.")

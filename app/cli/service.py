@@ -61,7 +61,7 @@ def say(sentence: str) -> None:
 
 
 class Service:
-    """Calls to the service with one key; thread-safe. `say` gets a sentence that tells why a call waits."""
+    """Calls to the service with a single key; thread-safe. `say` gets a sentence that tells why a call waits."""
 
     def __init__(self, url: str, key: str, *, patience_s: float, say: Callable[[str], object] = say) -> None:
         self._url = url.rstrip("/")

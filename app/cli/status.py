@@ -33,7 +33,7 @@ from app.statement.read import statement_of, today_of
 from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
 
-# All that is found out, by the names of `--json`.
+# All that it learns, by the names of `--json`.
 Facts = Mapping[str, Any]
 
 _TIMEOUT_S = 1.0
@@ -198,7 +198,7 @@ _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 def down(facts: Facts) -> list[str]:
     """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
     database, ahead, at_least = facts["database_error"], facts["partitions_ahead"], partitions.AHEAD_MIN
-    if database is None and facts["queued_batches"] is None:  # It answers, but could not be asked for the queue.
+    if database is None and facts["queued_batches"] is None:  # It answers, but did not tell the queue.
         database = "it has no tables yet"
     standby = facts.get("standby", {}).get("fault")
     is_low = ahead is not None and ahead < at_least
@@ -292,7 +292,7 @@ def _number(key: str, words: str = "{}") -> Callable[[Facts], str]:
 
 
 def _oldest(key: str, words: Callable[[Any], str]) -> Callable[[Facts], str]:
-    """Word an age if there is something that has one."""
+    """Word an age if there is something that has an age."""
     nothing = ("–", "unknown")
     return lambda facts: nothing[facts["queued_batches"] is None] if facts[key] is None else words(facts[key])
 

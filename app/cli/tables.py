@@ -17,7 +17,7 @@ from app.values.numbers import moment, points
 # A name may hold control characters, which would act on the terminal or break the table.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
-# A pipe has no width, and a program that reads it must get each row on one line.
+# A pipe has no width, and a program that reads it must get each row on a single line.
 _WIDTH_OF_A_PIPE = 1_000
 
 
@@ -93,4 +93,4 @@ def _cell(value: object, *, is_id: bool = False) -> str:
 
 
 def _printable(text: str) -> str:
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

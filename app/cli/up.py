@@ -108,7 +108,7 @@ def _start(
 
 @contextmanager
 def _interruptible(supervisor: Supervisor) -> Iterator[None]:
-    """Let an interrupt end the block at once. For blocks that only wait: no part may be started in one."""
+    """Let an interrupt end the block at once. For blocks that only wait: no part may be started in it."""
     end_gently()
     try:
         if supervisor.is_stopping:

@@ -71,7 +71,7 @@ def _places(file: ListFile) -> list[int]:
     """Find the three columns.
 
     Raises:
-        Refused: the heading does not name one of them, or names it twice.
+        Refused: the heading does not name all of them, or names any twice.
     """
     by_column = {column: file.places(names) for column, names in _COLUMNS.items()}
     if missing := [column for column, places in by_column.items() if not places]:

@@ -76,7 +76,7 @@ def static_file(name: str) -> Response:
     if name not in _FILES:
         raise NotFound
     answer = Response(_FILES[name], content_type=f"{_TYPES[Path(name).suffix]}; charset=utf-8")
-    if request.args.get("v") == _VERSIONS[name]:  # Of another version nothing is kept: during an update both are asked.
+    if request.args.get("v") == _VERSIONS[name]:  # Of another version nothing is kept: an update serves both.
         answer.headers["Cache-Control"] = _FOR_EVER
     return answer
 

@@ -35,8 +35,8 @@ Page = AnyResponse | tuple[str, int] | str  # What a view returns.
 class Pages(Blueprint):
     """Pages for members. A route names the lowest role that may use its view: `@pages.post("/keys", role=ADMIN)`.
 
-    One that `asks` has a page that asks for its form, and shows nothing that the form has done; one that `deletes` has
-    no page above it but that of what it deletes.
+    A route that `asks` has a page that asks for its form, and shows nothing that the form has done; one that `deletes`
+    has no page above it but that of what it deletes.
     """
 
     def route(
@@ -106,14 +106,14 @@ def current_scope() -> Scope:
 
 
 def mode_of(path: str) -> str:
-    """Return the mode that an address names, also one that no page has."""
+    """Return the mode that an address names, also if no page has that address."""
     return SANDBOX if f"{path}/".startswith(f"{ROOT}/{SANDBOX}/") else LIVE
 
 
 def page_that_tells() -> str:
     """Return the address of the page that shows what the form that was sent has done: the nearest above its address.
 
-    A page that only asks for the form does not, nor one of what the form deletes.
+    A page that only asks for the form does not, nor does a page of what the form deletes.
     """
     routes, path, views = current_app.url_map.bind(""), request.path, current_app.view_functions
     if said_of(views.get(request.endpoint or ""), "deletes"):

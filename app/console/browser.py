@@ -1,4 +1,4 @@
-"""What a member's browser keeps: the console's one cookie, and through a sign-in the form of a session that has ended.
+"""What a member's browser keeps: the console's only cookie, and through a sign-in the form of a session that has ended.
 
 The cookie is signed with a secret that all processes share. It holds the session's token, the forms' protection against
 forgery, and messages for the next page. PostgreSQL has the session of the token.
@@ -75,7 +75,7 @@ def require_secret(app: Flask) -> None:
 
 
 _PREFIX = "kept-"
-# Of no use in another session, or shown by the page itself. Without its `seen` a confirmation is looked at again, and
+# Of no use in another session, or on the page anyway. Without its `seen` a confirmation is looked at again, and
 # so is the box (`again`) that says that a list is meant once more.
 _NEVER = {"csrf_token", "form_id", "seen", "again"}
 # A form with this is not kept: passwords are typed again.
@@ -105,7 +105,7 @@ class Kept(NamedTuple):
     had_file: bool
 
     @property
-    def shown(self) -> list[tuple[str, str]]:
+    def readable(self) -> list[tuple[str, str]]:
         """Return what was typed for a person to look at."""
         return [(_LABELS.get(name, name.replace("_", " ").capitalize()), text) for name, text in self.fields]
 

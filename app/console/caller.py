@@ -100,7 +100,7 @@ def change(*, shown_once: str = "") -> Iterator[Connection]:
     """Open a transaction for the effect of the form that was sent, and use up its id.
 
     Args:
-        shown_once: said to who sends the form again, about what its first answer has shown and no other will show.
+        shown_once: said to who sends the form again, about what its first answer showed and no other will show.
 
     Raises:
         FormUsed: the form has had its effect.

@@ -100,7 +100,7 @@ _REASONS = {
 
 
 def of_batch(batch: Batch, kind: str) -> Response:
-    """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
+    """Answer with the outcome of a batch; `line` is the recipient's place in it, from 1."""
 
     def rows() -> Iterator[_Row]:
         with transaction() as connection:

@@ -15,7 +15,7 @@ from app.console.forms import amount_of, by_rules, say_beside, typed, whole_numb
 from app.console.sending import late_sentence
 from app.recipient_files.text import one_a_line
 from app.settings import INT64_MAX
-from app.uploads.uploads import Asked, Terms, UploadRow
+from app.uploads.uploads import Details, Terms, UploadRow
 from app.values.timestamps import bounds_fault
 from app.values.zones import local_moment, moment_of
 
@@ -31,7 +31,7 @@ class MomentForm(FlaskForm):
     clock = typed("Time")
 
     @staticmethod
-    def shown(moment: datetime | None) -> dict[str, str]:
+    def fields_of(moment: datetime | None) -> dict[str, str]:
         """Return what the fields show for a moment; nothing for None."""
         if moment is None:
             return {}
@@ -40,7 +40,7 @@ class MomentForm(FlaskForm):
 
     def or_at(self, moment: datetime | None) -> Self:
         """Return the form, which shows a moment before anything is typed."""
-        return self if self.is_submitted() else type(self)(data=self.shown(moment))
+        return self if self.is_submitted() else type(self)(data=self.fields_of(moment))
 
     def moment(self) -> datetime | None:
         """Return the moment in UTC; None, and a sentence beside a field, if there is none."""
@@ -70,15 +70,15 @@ def _check_points(_form: FlaskForm, field: StringField) -> None:
         raise ValidationError(f"{field.label.text} must be a whole number of at least 1, digits only.")
 
 
-class _AskedForm(FlaskForm):
+class _DetailsForm(FlaskForm):
     amount = typed("Points for each recipient", Optional(), whole_number, by_rules(AMOUNT, read=int))
     label = typed("Label", Optional(), by_rules(LABEL))
 
-    def asked(self, *, sheet: str | None = None, column: int | None = None) -> Asked:
-        return Asked(sheet, column, amount_of(self.amount.data), self.label.data or None)
+    def details(self, *, sheet: str | None = None, column: int | None = None) -> Details:
+        return Details(sheet, column, amount_of(self.amount.data), self.label.data or None)
 
 
-class ListForm(_AskedForm):
+class ListForm(_DetailsForm):
     """A new list: a file, or pasted addresses."""
 
     file = FileField("A file")
@@ -100,7 +100,7 @@ class ListForm(_AskedForm):
         return None
 
 
-class CheckAgainForm(_AskedForm):
+class CheckAgainForm(_DetailsForm):
     """The settings of an uploaded list that can be changed; the page sets the choices of `sheet` and `column`."""
 
     sheet = RadioField("Which sheet is to be sent?", validators=[Optional()])
@@ -119,7 +119,7 @@ class TermsForm(MomentForm):
     def of(cls, upload: UploadRow) -> dict[str, Any]:
         """Return what the fields show for a list."""
         when = "now" if upload.send_at is None else "later"
-        return {"when": when, "atomic": upload.atomic, **cls.shown(upload.send_at)}
+        return {"when": when, "atomic": upload.atomic, **cls.fields_of(upload.send_at)}
 
     def terms(self, now: datetime) -> Terms | None:
         """Return what the form says; None, and a sentence beside a field, if a part of it is missing or wrong.
@@ -137,7 +137,7 @@ class TermsForm(MomentForm):
 
 
 class IssueForm(FlaskForm):
-    """The last step. `seen` is the digest of what the page has shown to the member."""
+    """The last step. `seen` is the digest of what the page showed to the member."""
 
     seen = HiddenField(validators=[Regexp("^[0-9a-f]{64}$")])
     again = HiddenField()
@@ -146,7 +146,7 @@ class IssueForm(FlaskForm):
 class TakeBackForm(FlaskForm):
     """A reversal: its reason, and the points to take from each recipient, if not all.
 
-    The form's id is the reversal's idempotency key. `seen` is what the page has shown.
+    The form's id is the reversal's idempotency key. `seen` is what the page showed.
     """
 
     seen = HiddenField()

@@ -1,4 +1,4 @@
-"""Lists in the console: what one costs now, the digest of all that the last page shows, and issuing it."""
+"""Lists in the console: what a list costs now, the digest of all that the last page shows, and issuing it."""
 
 import hashlib
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
 
 
 class ListChanged(Refused):
-    """The list, or whom the balance pays of it, is not what the page has shown."""
+    """The list, or whom the balance pays of it, is not what the page showed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -66,7 +66,7 @@ def issue(
     Args:
         who: read after the list's row was locked.
         upload: its row is locked; a second request waits for that, and then finds the list sent.
-        seen: the `seen` of the cost that the page has shown.
+        seen: the `seen` of the cost that the page showed.
         is_meant: the member has said that the recipients are to get points again.
 
     Raises:
@@ -123,7 +123,7 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
 class Cost(NamedTuple):
     """What a list costs now: verify's answer for the whole list, and whom the balance pays of its batches.
 
-    `refusal` is why no button could issue or schedule anything of it; None when one can. `seen` is a digest of all that
+    `refusal` is why no button could issue or schedule anything of it; None when it can. `seen` is a digest of all that
     the last page shows, so that its button does just that. `before` tells of earlier sends to the recipients. Batches
     of more than `approval_above` points await an approval; None: none does.
     """

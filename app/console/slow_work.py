@@ -23,7 +23,7 @@ from app.recipient_files.list_file import ColumnUnclear
 from app.recipient_files.text import SheetUnclear
 from app.settings import settings
 from app.uploads import uploads
-from app.uploads.uploads import Asked, UploadRow
+from app.uploads.uploads import Details, UploadRow
 from app.values.numbers import counted
 
 
@@ -82,18 +82,18 @@ list_checks = Turns(4, "Too many lists are being checked, so yours was not looke
 searches = Turns(8, "Too many searches are running, so yours was not begun.")
 
 
-# The most batches of one list. They are accepted in one transaction.
+# The most batches of a list. They are accepted in one transaction.
 PARTS_MAX = 100
 
 # The steps of a check, which end once everything is kept.
 Steps = Generator[Progress, None, None]
 
 
-def keep(content: bytes, name: str, asked: Asked, *, token: str) -> Steps:
+def keep(content: bytes, name: str, details: Details, *, token: str) -> Steps:
     """Check and keep a new list of the member.
 
     Args:
-        token: of the form that makes the list. If it has made one already, that one stays, and nothing new is kept.
+        token: of the form that makes the list. If it has made a list already, that stays, and nothing new is kept.
 
     Raises:
         Refused: as `_look_at`.
@@ -101,15 +101,15 @@ def keep(content: bytes, name: str, asked: Asked, *, token: str) -> Steps:
     """
     scope, member_id = current_scope(), current_member().id
     with list_checks.turn():
-        content_or_question, findings = yield from _look_at(content, name, asked)
+        content_or_question, findings = yield from _look_at(content, name, details)
     with transaction() as connection:
         upload_id = uploads.add(connection, scope, member_id=member_id, name=name, content=content, token=token)
         if upload_id is not None:
-            uploads.judge(connection, upload_id, asked, content_or_question, findings)
+            uploads.judge(connection, upload_id, details, content_or_question, findings)
 
 
-def keep_again(upload: UploadRow, content: bytes, asked: Asked, kept: Mapping[str, Any]) -> Steps:
-    """Check a list again, as it is asked for now, and keep what is found, unless it was sent meanwhile.
+def keep_again(upload: UploadRow, content: bytes, details: Details, kept: Mapping[str, Any]) -> Steps:
+    """Check a list again, by these details, and keep what that finds, unless it was sent meanwhile.
 
     Args:
         kept: what the page of the check showed before, and still shows.
@@ -119,16 +119,16 @@ def keep_again(upload: UploadRow, content: bytes, asked: Asked, kept: Mapping[st
         Busy: too many lists are being checked.
     """
     with list_checks.turn():
-        content_or_question, findings = yield from _look_at(content, upload.name, asked)
+        content_or_question, findings = yield from _look_at(content, upload.name, details)
     if content_or_question == upload.question == uploads.AMOUNT:
         raise Refused("Enter the points for each recipient.")
     with transaction() as connection:
         if uploads.get(connection, upload.token, upload.scope, lock=True).sent_at is None:
-            uploads.judge(connection, upload.id, asked, content_or_question, {**kept, **findings})
+            uploads.judge(connection, upload.id, details, content_or_question, {**kept, **findings})
 
 
 def _look_at(
-    content: bytes, name: str, asked: Asked
+    content: bytes, name: str, details: Details
 ) -> Generator[Progress, None, tuple[Checked | str, dict[str, Any]]]:
     """Check a list; return its content or the open question, and what the page of the check shows.
 
@@ -137,13 +137,13 @@ def _look_at(
     """
     limits = settings()
     try:
-        found = yield from checking(
+        checked = yield from checking(
             BytesIO(content),
             name,
-            sheet=asked.sheet,
-            column=asked.column,
-            amount=asked.amount,
-            label=asked.label,
+            sheet=details.sheet,
+            column=details.column,
+            amount=details.amount,
+            label=details.label,
             amount_max=limits.amount_max,
             size=limits.recipients_max,
         )
@@ -158,10 +158,10 @@ def _look_at(
         }
     except AmountsMissing as error:
         return uploads.AMOUNT, {"question": error.sentence}
-    if len(found.parts) > PARTS_MAX:
+    if len(checked.parts) > PARTS_MAX:
         most = PARTS_MAX * limits.recipients_max
-        raise Refused(f"{name} has {counted(found.recipients, 'recipient')}; one list may have at most {most}.")
-    return found, found.shown
+        raise Refused(f"{name} has {counted(checked.recipients, 'recipient')}; one list may have at most {most}.")
+    return checked, checked.findings
 
 
 # Where the progress is written into the page.

@@ -27,7 +27,7 @@ class Entry:
     of_both_modes: bool = False
 
 
-# First the pages of one mode, then those of the whole organization.
+# First the pages of a mode, then those of the whole organization.
 NAVIGATION = (
     (
         Entry(endpoint="console.overview", words="Overview"),
@@ -72,7 +72,7 @@ def recipient_number(transaction_id: int) -> int:
 
 
 def _here() -> str:
-    """Return the page of the navigation to which this one belongs, by the words of its route."""
+    """Return the page of the navigation to which this page belongs, by the words of its route."""
     words = ("" if request.url_rule is None else request.url_rule.rule).split("/")[3:]  # Behind `/console/<mode>`.
     if not words:
         return request.endpoint or ""

@@ -2,7 +2,7 @@
 
 The first transaction decides: from its commit on, the user has no name, and whatever is sent to the address finds no
 account. Its addresses stay in `former_addresses` until the rest is done. So an erasure that was killed goes on when it
-is asked for again, and the audit knows meanwhile whose the transactions are.
+is requested again, and the audit knows meanwhile whose the transactions are.
 """
 
 from sqlalchemy import Connection, text
@@ -60,7 +60,7 @@ def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:
 def _begin(connection: Connection, user_id: int) -> bool | None:
     """Take the name and the address off the user's row and its events; return whether nothing else has them.
 
-    None if the address was changed while this waited: others may hold points for the new one.
+    None if the address was changed while this waited: others may hold points for the new address.
     """
     address = row_with_id(connection, _ADDRESS, {"id": user_id}, "user").email_key
     holders = [] if address is None else holders_of(connection, [address])
@@ -106,8 +106,8 @@ _KEEP = text("""
 # Users of sandboxes with one of these addresses stand for the same person.
 _OF_SANDBOXES = text("""
     SELECT u.id FROM organizations o
-    CROSS JOIN LATERAL (SELECT id FROM users WHERE sandbox_of = o.id AND email_key = ANY(:keys)) found
-    JOIN users u ON u.id = found.id
+    CROSS JOIN LATERAL (SELECT id FROM users WHERE sandbox_of = o.id AND email_key = ANY(:keys)) matches
+    JOIN users u ON u.id = matches.id
     ORDER BY u.id FOR NO KEY UPDATE OF u
 """)
 _TAKE_NAMES = text("""

@@ -1,4 +1,4 @@
-"""The addresses of an erased user in batches and transactions: found by index, rewritten one organization at a time.
+"""The addresses of an erased user in batches and transactions: read by index, rewritten organization by organization.
 
 A transaction of the user, or of nobody, becomes `erased-<id>`, and so does the recipient in its batch. What another
 user was paid at the same address stays: it was theirs before, or is since.
@@ -18,29 +18,29 @@ from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
 
-# Organizations that one statement searches, batches that it returns of each, and never issued ones that it looks at.
+# Organizations that a statement searches, batches that it returns of each, and never issued batches that it looks at.
 _ORGANIZATIONS_MAX = 100
 _FOUND_MAX = 1_000
 _LOOKED_AT_MAX = 1_000
 
-# An organization, one of its batches, and the batch's recipients.
-_Found = tuple[int, int, int]
+# An organization, a batch of it, and how many recipients that has.
+_Batch = tuple[int, int, int]
 
 
 def erase(user_id: int) -> None:
     """Rewrite every batch and transaction that has an address of an erased user.
 
-    Another pass finds what was accepted or issued during the last one.
+    Another pass finds what was accepted or issued during the last pass.
     """
     while _pass(user_id):
         pass
 
 
 def _pass(user_id: int) -> int:
-    """Rewrite what is found, and return how many batches that were."""
+    """Rewrite the batches that have an address, and return how many there were."""
     rewritten = 0
-    for found in _never_issued(user_id):
-        rewritten += _rewrite(user_id, found)
+    for batches in _never_issued(user_id):
+        rewritten += _rewrite(user_id, batches)
     after = 0
     while True:
         with transaction() as connection:
@@ -49,17 +49,17 @@ def _pass(user_id: int) -> int:
             return rewritten
         of = {"user_id": user_id, "organization_ids": ids, "found_max": _FOUND_MAX}
         for statement in (_WAITING, _ISSUED):
-            while found := _found(statement, of):
-                rewritten += _rewrite(user_id, found)
+            while batches := _select(statement, of):
+                rewritten += _rewrite(user_id, batches)
         after = ids[-1]
 
 
-def _found(statement: Any, parameters: dict[str, Any]) -> list[_Found]:
+def _select(statement: Any, parameters: dict[str, Any]) -> list[_Batch]:
     with transaction() as connection:
         return [tuple(row) for row in connection.execute(statement, parameters)]
 
 
-def _never_issued(user_id: int) -> Iterator[list[_Found]]:
+def _never_issued(user_id: int) -> Iterator[list[_Batch]]:
     """Yield the refused, cancelled and rejected batches that have an address, looking at a bounded number at a time."""
     place = {"organization_id": 0, "id": 0}
     while True:
@@ -73,17 +73,17 @@ def _never_issued(user_id: int) -> Iterator[list[_Found]]:
         place = {"organization_id": rows[-1].organization_id, "id": rows[-1].id}
 
 
-def _rewrite(user_id: int, found: Sequence[_Found]) -> int:
-    for organization_id, rows in groupby(sorted(found), key=itemgetter(0)):
+def _rewrite(user_id: int, batches: Sequence[_Batch]) -> int:
+    for organization_id, rows in groupby(sorted(batches), key=itemgetter(0)):
         for batch_ids in _parts(list(rows)):
             with transaction() as connection:
                 # No drain, return or reversal of the organization works on these rows meanwhile.
                 lock_organization(connection, organization_id)
                 _rewrite_batches(connection, user_id, organization_id, batch_ids)
-    return len(found)
+    return len(batches)
 
 
-def _parts(rows: Sequence[_Found]) -> Iterator[list[int]]:
+def _parts(rows: Sequence[_Batch]) -> Iterator[list[int]]:
     """Cut the batches of an organization into parts no larger than a drain's, so that its sends wait no longer."""
     part: list[int] = []
     recipients = 0
@@ -104,7 +104,7 @@ def _rewrite_batches(connection: Connection, user_id: int, organization_id: int,
 _ORGANIZATIONS = text("SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit")
 
 _KNOWN = "known AS MATERIALIZED (SELECT email_key, last_batch_id FROM former_addresses WHERE user_id = :user_id)"
-# A user of a sandbox who was erased with this one has the same address.
+# A user of a sandbox who was erased with this user has the same address.
 _IS_THEIRS = """(t.user_id = :user_id OR (
     k.last_batch_id >= t.batch_id
     AND (t.user_id IS NULL

@@ -121,7 +121,7 @@ def _texts(content: bytes) -> Iterator[str]:
 
 
 def _without(value: Any, address: re.Pattern[str], name: str) -> Any:
-    """Return JSON with `name` for each address. Of a line that has one, no cell is kept: others may have the name."""
+    """Return JSON with `name` for each address. Of a line that has it, no cell is kept: others may have the name."""
     if isinstance(value, list):
         return [_without(entry, address, name) for entry in value]
     if isinstance(value, dict):

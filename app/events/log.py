@@ -1,7 +1,7 @@
 """Writing events, each in the transaction of its change: neither exists without the other.
 
 For batches, reversals and claims, the statement that moves the points writes the event too (`app/ledger`, and
-`app/batches/accept.sql`), and so does the one that registers users. Everything else calls a function of this file.
+`app/batches/accept.sql`), and so does that which registers users. Everything else calls a function of this file.
 
 An organization has a log in each mode. The platform has one, `PLATFORM`, which tells of users and organizations.
 """
@@ -18,11 +18,11 @@ from app.events.event_types import PLATFORM, USER_REGISTERED
 def write(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, data: Mapping[str, Any]
 ) -> None:
-    """Write one event, in the transaction of the change that it reports.
+    """Write an event, in the transaction of the change that it reports.
 
     Args:
         kind: one of `TYPES`, or of `PLATFORM_TYPES` if `organization_id` is `PLATFORM`.
-        sandbox: which log; events about the organization as a whole are in the live one.
+        sandbox: which log; events about the organization as a whole are in the live log.
         data: the payload, as JSON. It holds no e-mail address and is under 19 kB.
     """
     row = {"organization_id": organization_id, "sandbox": sandbox, "type": kind, "data": orjson.dumps(data).decode()}

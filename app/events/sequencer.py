@@ -14,7 +14,7 @@ from app.postgres.database import digest, fetch_all, row_to
 # What is bound of an event that holds its data.
 DIGESTED = ("organization_id", "sandbox", "id", "type", "data")
 
-# The most events that one call numbers.
+# The most events that a call numbers.
 NUMBERED_MAX = 5_000
 
 
@@ -22,12 +22,12 @@ def number_events(connection: Connection, organization_id: int) -> int:
     """Number the organization's committed events, in both modes, in the order of their ids; return how many.
 
     Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. It numbers none while another process
-    does: whoever asks again later, as the upkeep does twice a second, numbers what that one has not seen.
+    does: whoever asks again later, as the upkeep does twice a second, numbers what was not seen then.
 
     An event caused by another is written after the first has committed, so its id is higher, and a reader never sees
     the effect without the cause.
     """
-    # A statement of its own, so that the next one sees what the previous sequencer has committed.
+    # A statement of its own, so that the next statement sees what the previous sequencer has committed.
     if not locks.try_to_take(connection, locks.Kind.SEQUENCE, organization_id):
         return 0
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
@@ -93,7 +93,7 @@ _COUNT = text("""
 
 
 def drop_old_events(connection: Connection, *, older_than_days: int, at_most: int) -> int:
-    """Drop up to `at_most` of the oldest events of one log, all past their time; return how many.
+    """Drop up to `at_most` of the oldest events of a log, all past their time; return how many.
 
     The log goes on from its last sequence, and keeps the last dropped sequence.
     """

@@ -103,7 +103,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Writing:
-    """How the rows of a list are written in one form."""
+    """How the rows of a list are written in a form."""
 
     kind: str
     form: str
@@ -111,17 +111,17 @@ class Writing:
     def copy(self, source: str) -> tuple[str, str]:
         """Return the query of the rows of a source, from `FROM` on, and the options with which `COPY` writes them.
 
-        Before what is shown, each row has its id and the values that are summed.
+        Before what the file has of it, each row has its id and the values that are summed.
         """
         columns = COLUMNS[self.kind]
         values = {column.name: column.sql for column in columns}
         counted = [columns[0].sql, *(f"coalesce({values[name]}, 0)" for name in SUMMED[self.kind])]
         if self.form == CSV:
-            shown = [marked_as_text_in_sql(f"({one.sql})") if one.is_text else one.sql for one in columns]
+            cells = [marked_as_text_in_sql(f"({column.sql})") if column.is_text else column.sql for column in columns]
         else:
-            named = ", ".join(f'{one.sql} AS "{one.name}"' for one in columns)
-            shown = [f"(SELECT row_to_json(shown) FROM (SELECT {named}) shown)"]
-        return f"SELECT {', '.join(counted + shown)} {source}", _COPY_OPTIONS[self.form]
+            named = ", ".join(f'{column.sql} AS "{column.name}"' for column in columns)
+            cells = [f"(SELECT row_to_json(line) FROM (SELECT {named}) line)"]
+        return f"SELECT {', '.join(counted + cells)} {source}", _COPY_OPTIONS[self.form]
 
     def read(self, rows: Iterable[bytes]) -> Lines | None:
         """Read the rows that the query of `copy` has written; None if there is none."""
@@ -134,11 +134,12 @@ class Writing:
 
     def heading(self) -> bytes:
         """Return the first line: of CSV the names of the columns, of JSON lines none."""
-        return f"{','.join(one.name for one in COLUMNS[self.kind])}\n".encode() if self.form == CSV else b""
+        return f"{','.join(column.name for column in COLUMNS[self.kind])}\n".encode() if self.form == CSV else b""
 
     def last_line(self, rows: int, sums: Mapping[str, int], *, after: int | None) -> bytes:
         """Return the last line. Where it is missing, the file broke off; its sums stand in their own columns."""
         if self.form == JSONL:
             return f"{json.dumps({'total': {'rows': rows, **sums, 'after': after}})}\n".encode()
         words = f"total of {rows} rows" + ("" if after is None else f" after {after}")
-        return f"{','.join([words, *(str(sums.get(one.name, '')) for one in COLUMNS[self.kind][1:])])}\n".encode()
+        cells = [words, *(str(sums.get(column.name, "")) for column in COLUMNS[self.kind][1:])]
+        return f"{','.join(cells)}\n".encode()

@@ -103,7 +103,7 @@ class Unsettled(OutOfReach):
 def settled_until(connection: Connection, table: str, organization_id: int, *, sandbox: bool) -> datetime:
     """Return a moment just past, of the mode's clock, before which nothing is added to a table any more.
 
-    A row has its time before its transaction commits, so a row that is older than one already seen may still come.
+    A row has its time before its transaction commits, so a row that is older than those already seen may still come.
 
     Raises:
         Unsettled: who writes to the table does not end.

@@ -18,7 +18,7 @@ from app.pages.statements import COLUMNS_OF_TRANSACTION, FROM_BATCHES, INDEX_ORD
 from app.reversals.reversal import reversals
 from app.values.ids import POSITIONS, batch_and_position, require_id
 
-# A few megabytes, and a tenth of a second. A batch is not divided, so a piece may have as many rows more as one has.
+# A few megabytes, and a tenth of a second. A batch is not divided, so a piece may be longer by a batch.
 PIECE_ROWS = 20_000
 
 # Where the times of each list are.
@@ -40,7 +40,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """The rows of one list that match the filters, whose `created_to` is the end of the export."""
+    """The rows of a list that match the filters, whose `created_to` is the end of the export."""
 
     kind: str
     filters: Filters
@@ -63,8 +63,8 @@ class Source:
     @property
     def _is_of_few(self) -> bool:
         """Tell whether another index finds the few that may match: that is better than to read the list in order."""
-        asked = (self.filters.email_key, self.filters.reference, self.filters.batch_id, self.filters.idempotency_key)
-        return any(one is not None for one in asked)
+        keys = (self.filters.email_key, self.filters.reference, self.filters.batch_id, self.filters.idempotency_key)
+        return any(key is not None for key in keys)
 
     def _end_of_piece(self, start: CursorPosition | None) -> str:
         """Return the statement of the last batch or reversal of the piece, by the rows that it would look at."""

@@ -1,4 +1,4 @@
-"""The fields that bound a new key. An empty one is a fault: a key must not get more because a form was empty."""
+"""The fields that bound a new key. An empty field is a fault: a key must not get more because a form was empty."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""A field of a request, and the table of those that one takes: how they are read, and how they are described."""
+"""A field of a request, and the table of the fields that it takes: how they are read, and how they are described."""
 
 import json
 from abc import ABC, abstractmethod
@@ -40,7 +40,7 @@ def kind(value: object) -> str:
 
 
 def shown_number(number: int) -> str:
-    """Return a number for a sentence; one beyond 64 bits may be of any length and is not shown."""
+    """Return a number for a sentence; beyond 64 bits it may be of any length, so a sentence does not show it."""
     return str(number) if abs(number) <= INT64_MAX else "a number beyond 64 bits"
 
 
@@ -129,7 +129,7 @@ class Field(ABC, Generic[T]):
         schema = dict(self.schema(limits))
         if not self.is_required and self.is_nullable:
             schema = {"anyOf": [schema, {"type": "null"}]}
-        # In words: generated clients would take a field with `default` for one that is always there.
+        # In words: generated clients would take it that a field with `default` is always there.
         about = self.about if isinstance(self.about, str) else self.about(limits)
         has_default = not self.is_required and self.default not in (None, ...)
         schema["description"] = f"{about} Default: `{json.dumps(self.default)}`." if has_default else about
@@ -148,7 +148,7 @@ class Table:
         self._more = more
 
     def new_faults(self, fields: Mapping[str, Any]) -> FaultsFound:
-        """Begin to read: return the faults found so far, which are the fields that are not known."""
+        """Begin to read: return the faults so far, which are the fields that are not known."""
         faults = FaultsFound()
         faults.add_unknown("field", fields, self.names, whole="body")
         return faults

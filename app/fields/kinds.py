@@ -81,7 +81,7 @@ class Text(Field[str]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Name(Text):
-    """A name without blanks around it; one that is required, or not nullable, is not blank."""
+    """A name without blanks around it; a name that is required, or not nullable, is not blank."""
 
     length_max: int = NAME_LENGTH_MAX
 

@@ -11,9 +11,9 @@ from app.values.validation_errors import FaultsFound, unknown_name
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KnownNames(Field[list[str]]):
-    """An array of 1 to `most` names, each known and none twice. A bad one is named by its place, `scopes.1`.
+    """An array of 1 to `most` names, each known and none twice. A bad name is reported by its place, `scopes.1`.
 
-    `of` says what the array is of, `noun` what one name is, and `taker` who takes it. `known` are named in a fault.
+    `of` says what the array is of, `noun` what a name is, and `taker` who takes it. `known` are named in a fault.
     """
 
     of: str
@@ -32,14 +32,14 @@ class KnownNames(Field[list[str]]):
 
     def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> list[str] | None:
         entries: list[Any] | None = super().read_value(value, faults, limits)
-        for place, one in enumerate(entries or ()):
+        for place, entry in enumerate(entries or ()):
             key = f"{self.name}.{place}"
-            if not isinstance(one, str):
-                faults.add_entry(key, f"The entry must be a string, but is {kind(one)}.")
-            elif not self.is_known(one):
-                faults.add_entry(key, unknown_name(self.noun, one, self.known, taker=self.taker))
-            elif one in value[:place]:
-                faults.add_entry(key, f"The entry is the same {self.noun} as {self.name}.{value.index(one)}.")
+            if not isinstance(entry, str):
+                faults.add_entry(key, f"The entry must be a string, but is {kind(entry)}.")
+            elif not self.is_known(entry):
+                faults.add_entry(key, unknown_name(self.noun, entry, self.known, taker=self.taker))
+            elif entry in value[:place]:
+                faults.add_entry(key, f"The entry is the same {self.noun} as {self.name}.{value.index(entry)}.")
         return entries
 
     def schema(self, limits: Settings) -> Schema:

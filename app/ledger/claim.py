@@ -19,7 +19,7 @@ from app.postgres import locks
 from app.postgres.database import shown_sum
 from app.users import NewUser, in_order, insert_new
 
-# Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
+# Limits of a statement: the users whose held transactions it searches, and the transactions it credits.
 CLAIM_STEP = 1_000
 CLAIM_ROWS_MAX = 10_000
 # How many transactions an event lists; for the others it gives a path.
@@ -59,7 +59,7 @@ def register(connection: Connection, users: Sequence[NewUser]) -> Registered:
     and credited in one transaction, and no transaction grows with the points held for thousands of users.
 
     The locks of all organizations that hold something come before the first new user: whoever waits for the address of
-    a user that another transaction registers then never holds up the reversal that this one waits for.
+    a user that another transaction registers then never holds up the reversal that this transaction waits for.
     """
     users = in_order(users)[:_REGISTERED_MAX]
     holders = holders_of(connection, [user.address.key for user in users])
@@ -97,7 +97,7 @@ def claim(connection: Connection, user_ids: Sequence[int], organization_ids: Seq
     are returned yet. At most `CLAIM_ROWS_MAX` are claimed; the next claim goes on from there. The caller has excluded
     reversals and returns of the organizations. Nothing is debited here: they were debited at the issue.
     """
-    # Lock the users' rows first and in one order. A claim then waits for another claim of the same users, and finds
+    # Lock the users' rows first, in order of id. A claim then waits for another claim of the same users, and finds
     # nothing held.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
     parameters = {
@@ -122,12 +122,12 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# Held transactions are found user by user, and updated by ctid within the partition of their batch, as in
+# Held transactions are read user by user, and updated by ctid within the partition of their batch, as in
 # app/ledger/reverse.sql: while the users and the balances of the organizations are locked nobody else updates them.
-# Those of one user are taken by organization: if a transaction claims several times, it takes the balances in the order
+# Those of a user are taken by organization: if a transaction claims several times, it takes the balances in the order
 # in which others do.
 #
-# The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
+# The clock is read once, so points are claimed at the same time at which they are still held: before `held_until`.
 _CLAIM_IN = """
     WITH moment AS MATERIALIZED (
         SELECT {now} AS now
@@ -212,7 +212,7 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     """Claim some of what is held for users who registered or changed their address during an issue; return how many.
 
     Neither transaction saw the other's row, so points are held for a user who exists. If another search of the same
-    kind runs, this one does nothing.
+    kind runs, this search does nothing.
     """
     if not locks.try_to_take(connection, locks.Kind.CROSSED_SEARCH, int(registered_within_s or 0)):
         return 0

@@ -1,4 +1,4 @@
-"""Draining: an organization's whole queue, one transaction a round, by one worker at a time; each round is told of."""
+"""Draining: an organization's whole queue, one transaction a round, by one worker at a time; it tells of each round."""
 
 import time
 from collections import defaultdict
@@ -33,7 +33,8 @@ _TURN_S = 0.5
 # process. The sweep asks again.
 _LEFT_ALONE_S = 2.0
 # A batch that is tried alone and loses this many connections in a row is the reason why PostgreSQL ends them. In an
-# outage only one is lost, and then no new one can be made. Nothing is kept between drains, so any worker may come next.
+# outage it loses only the first: no new connection can be made. Nothing is kept between drains, so any worker may come
+# next.
 _LOSSES_MAX = 3
 
 Outcomes = Sequence[Outcome] | Sequence[Taken]
@@ -42,7 +43,7 @@ Announce = Callable[[Sequence[int], Counts], None]
 
 
 class _Take(Protocol):
-    """`issue` or `reverse`: takes the batch or reversal of one place in the queue, or all that are due."""
+    """`issue` or `reverse`: takes the batch or reversal of a place in the queue, or all that are due."""
 
     def __call__(self, connection: Connection, organization_id: int, *, only: int | None) -> Outcomes | None: ...
 
@@ -132,7 +133,7 @@ def _leave_alone(organization_id: int) -> None:
 def _one_at_a_time(organization_id: int, announce: Announce) -> None:
     """Take each due batch and reversal in a separate transaction, so that a failure harms no other."""
     with single_statement() as connection:
-        batches = {one.place: one.id for one in due_batches(connection, organization_id, at_most=BATCHES_MAX)}
+        batches = {batch.place: batch.id for batch in due_batches(connection, organization_id, at_most=BATCHES_MAX)}
         reversal_ids = due_reversals(connection, organization_id, at_most=BATCHES_MAX)
     for place in sorted([*batches, *reversal_ids]):
         is_reversal = place not in batches
@@ -164,7 +165,7 @@ def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_revers
 
 
 def _alone(take: _Take, organization_id: int, place: int) -> Outcomes | None:
-    """Take what has this place. If the connection is lost, try again on a new one: an outage may be the cause."""
+    """Take what has this place. If the connection is lost, try again on another: an outage may be the cause."""
     for _ in range(_LOSSES_MAX - 1):
         try:
             with transaction() as connection:
@@ -177,7 +178,7 @@ def _alone(take: _Take, organization_id: int, place: int) -> Outcomes | None:
 
 
 def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began: float) -> None:
-    """Tell the fronts, then the log, what one transaction that began at `began` (`perf_counter`) has committed."""
+    """Tell the fronts, then the log, what a transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
     announce([outcome.id for outcome in outcomes], counts_of(outcomes, seconds=seconds))
     of_round = {"organization_id": organization_id, "seconds": round(seconds, 6)}
@@ -198,7 +199,7 @@ def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began
 
 
 def counts_of(outcomes: Outcomes, *, seconds: float) -> Counts:
-    """Return what a round adds to the counters; a round that found nothing adds nothing."""
+    """Return what a round adds to the counters; a round without work adds nothing."""
     counts: defaultdict[str, float] = defaultdict(float)
     issued = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
     if issued:

@@ -5,7 +5,7 @@ from sqlalchemy import Connection, text
 
 from app.postgres import locks
 
-# The limits of one fold, which is one transaction. It updates each balance once, even if many of its batches paid it.
+# The limits of a fold, which is one transaction. It updates each balance once, even if many of its batches paid it.
 ORGANIZATIONS_MAX = 250
 BATCHES_MAX = 500
 RECIPIENTS_AT_ONCE = 50_000
@@ -14,11 +14,11 @@ RECIPIENTS_AT_ONCE = 50_000
 def fold(connection: Connection) -> int:
     """Fold batches of the organizations that wait longest, within the limits, in this transaction; return how many.
 
-    Each organization has the same share of the limits, so that a busy one does not hold up the others.
+    Each organization has the same share of the limits, so that a busy organization does not hold up the others.
 
     A fold credits nothing: a transaction is credited when it is issued, and `app.users` counts it from then on. A fold
     adds the credits to `user_balances`, writes them as entries, and removes the batch from the list in one
-    transaction, so each credit is always counted once. If another fold runs, it leaves the batches of that one alone.
+    transaction, so each credit is always counted once. If another fold runs, it leaves the other's batches alone.
     """
     organization_ids = _exclude_reversals(connection)
     if not organization_ids:
@@ -34,7 +34,7 @@ def fold(connection: Connection) -> int:
 def _exclude_reversals(connection: Connection) -> list[int]:
     """Share the balances of the organizations that wait longest; return those for which that could be.
 
-    A fold waits for a reversal only while it holds nothing: otherwise the reversal of one organization would hold up
+    A fold waits for a reversal only while it holds nothing: otherwise the reversal of an organization would hold up
     those of others, and the claims behind these.
     """
     waiting = list(connection.execute(_WAIT_LONGEST, {"at_most": ORGANIZATIONS_MAX}).scalars())
@@ -45,7 +45,7 @@ def _exclude_reversals(connection: Connection) -> list[int]:
     return free
 
 
-# Each organization is found by one look-up in the index, however many batches it has there.
+# Each organization is read by one look-up in the index, however many batches it has there.
 _WAIT_LONGEST = text("""
     WITH RECURSIVE oldest AS (
         (SELECT organization_id, batch_id FROM unfolded_batches ORDER BY organization_id, batch_id LIMIT 1)
@@ -107,7 +107,7 @@ _ADD = text("""
 
 
 def fold_claims(connection: Connection) -> int:
-    """Take what claims have credited off the held sum of one organization; return 0 when none can be taken.
+    """Take what claims have credited off the held sum of an organization; return 0 when none can be taken.
 
     An organization whose row somebody has locked waits for the next run.
     """

@@ -1,12 +1,12 @@
-"""What is held for an address, found without a look into each partition (decision 29).
+"""What is held for an address, without a look into each partition (decision 29).
 
 The newest partition, which sends fill, has an index of what is held. What is held in the full ones is listed by the
-hash of its address, in one table, by the upkeep: a row for each when it is issued would make a send of 10,000 a quarter
+hash of its address, in a table, by the upkeep: a row for each when it is issued would make a send of 10,000 a quarter
 dearer.
 
-The list may name transactions that are held no longer, so check each one. It never misses a held one: a transaction
+The list may name transactions that are held no longer, so check each one. It never misses a held transaction: it
 cannot become held later; a batch that is issued late into a full partition lists its own; and a part is listed only
-after every issue has ended that began before it was told to do so.
+after every issue has ended that began before issues had to do so.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from app.postgres import locks, partitions
 from app.postgres.database import steps
 from app.values.ids import POSITIONS
 
-# Batch ids that one transaction lists: at most some 262,144 transactions.
+# Batch ids that a transaction lists: at most some 262,144 transactions.
 _STEP = 16_384
 _STEPS_MAX = 200
-# How long it waits for issues to end. If one takes longer, the next run lists.
+# How long it waits for issues to end. If an issue takes longer, the next run lists.
 _WAITS_S = 0.5
 
 # Below these batch ids what is held is listed, and by its issue. An index is read, since a table is only read at need.
@@ -85,7 +85,7 @@ def take_off_list(rows: str) -> str:
 
 
 def list_issued(connection: Connection, organization_id: int, batch_ids: Sequence[int]) -> None:
-    """List what is held of batches that were issued late, in a partition that is full, as a scheduled one may be."""
+    """List what is held of batches that were issued late, in a partition that is full, as a scheduled batch may be."""
     connection.execute(_LIST_ISSUED, {"organization_id": organization_id, "batch_ids": list(batch_ids)})
 
 
@@ -131,7 +131,7 @@ _LIST_THOSE = f"""
 _LIST = text(_LIST_THOSE.format(those="t.batch_id >= :first AND t.batch_id < :end"))
 _LIST_ISSUED = text(_LIST_THOSE.format(those="t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id"))
 
-# Organizations whose locks one claim takes. PostgreSQL has room for some thousands of locks of everybody.
+# Organizations whose locks a claim takes. PostgreSQL has room for some thousands of locks of everybody.
 ORGANIZATIONS_MAX = 200
 
 
@@ -156,7 +156,7 @@ def exclude_reversals(connection: Connection, organization_ids: Sequence[int]) -
 def holders_of(connection: Connection, email_keys: Sequence[str]) -> list[int]:
     """Return the organizations that hold live points for any of these addresses: at most `ORGANIZATIONS_MAX`.
 
-    Points of one that comes later, or beyond these, are left to the search for crossed registrations.
+    Points of an organization that comes later, or beyond these, are left to the search for crossed registrations.
     """
     parameters = {"email_keys": list(email_keys), "at_most": ORGANIZATIONS_MAX}
     return list(connection.execute(_HOLDERS, parameters).scalars())
@@ -164,7 +164,7 @@ def holders_of(connection: Connection, email_keys: Sequence[str]) -> list[int]:
 
 # LIMIT and OFFSET make PostgreSQL look each address up in an index.
 _HOLDERS = text(f"""
-    SELECT DISTINCT h.organization_id FROM unnest(CAST(:email_keys AS text[])) AS asked (email_key)
-    CROSS JOIN LATERAL (SELECT organization_id FROM ({rows_held_for("asked.email_key")}) rows OFFSET 0) h
+    SELECT DISTINCT h.organization_id FROM unnest(CAST(:email_keys AS text[])) AS keys (email_key)
+    CROSS JOIN LATERAL (SELECT organization_id FROM ({rows_held_for("keys.email_key")}) rows OFFSET 0) h
     ORDER BY h.organization_id LIMIT :at_most
 """)

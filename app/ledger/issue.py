@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
-    """Issue (or refuse) the due batches of an organization, in order, or `only` the one with this place in the queue.
+    """Issue (or refuse) the due batches of an organization, in order, or `only` that with this place in the queue.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
     delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
@@ -143,7 +143,7 @@ class Taken(NamedTuple):
 
 
 def reverse(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Taken] | None:
-    """Do the oldest due reversal of an organization, or `only` this one; return what became of it.
+    """Do the oldest due reversal of an organization, or `only` this; return what became of it.
 
     The list is empty when none is due, or when its batch is still queued: then the reversal is put aside, since the
     batch comes first. None when another worker owns the organization's drain. A reversal that is delivered twice
@@ -204,6 +204,6 @@ _DIGEST = digest(
 )
 _NO_LONGER_LISTED = take_off_list("marked WHERE user_id IS NULL AND points_left = 0")
 _REVERSE_BATCH, _REVERSE_TRANSACTIONS = (
-    text(_STATEMENT.format(asked=asked, int64_max=INT64_MAX, digest=_DIGEST, no_longer_listed=_NO_LONGER_LISTED))
-    for asked in (_OF_BATCH, _OF_TRANSACTIONS)
+    text(_STATEMENT.format(rows=rows, int64_max=INT64_MAX, digest=_DIGEST, no_longer_listed=_NO_LONGER_LISTED))
+    for rows in (_OF_BATCH, _OF_TRANSACTIONS)
 )

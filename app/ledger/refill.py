@@ -81,7 +81,7 @@ def refill_once(
     """
     if reference is not None and not (_REFERENCE.fullmatch(reference) and reference.isprintable()):
         raise Refused("The reference of a refill must be 1 to 128 visible characters.")
-    # Of two with one key or reference, the second sees what the first has booked.
+    # Of two with the same key or reference, the second sees what the first has booked.
     locked = _lock(connection, organization_id)
     names = {"id": organization_id, "reference": reference, "idempotency_key": idempotency_key}
     if idempotency_key is not None and (known := connection.execute(_BY_KEY, names).one_or_none()) is not None:

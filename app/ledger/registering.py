@@ -155,7 +155,7 @@ def change_user(connection: Connection, user_id: int, changes: Mapping[str, Any]
 def register_in_steps(new: Sequence[NewUser], *, by: Author | None = None) -> Iterator[Registered]:
     """Register users and claim what is held for them: in one transaction, or in several if much is held.
 
-    Each user is registered and credited in one. Who is registered already stays unchanged.
+    Each user is registered and credited in the same transaction. Who is registered already stays unchanged.
 
     Args:
         by: who does it.
@@ -174,7 +174,7 @@ def register_in_steps(new: Sequence[NewUser], *, by: Author | None = None) -> It
 
 
 class Outcome(NamedTuple):
-    """What became of one of many users to register: one of `OUTCOMES`; a conflict has no user, but faults."""
+    """What became of a user among many to register, by `OUTCOMES`; a conflict has no user, but faults."""
 
     status: str
     user: RegisteredUser | None
@@ -209,7 +209,7 @@ def register_many(entries: Sequence[NewUser | Faults], *, by: Author | None = No
 
 
 def _firsts(entries: Sequence[NewUser | Faults]) -> dict[int, NewUser]:
-    """Return the entries to register by their places: of two with one address or external id, the first."""
+    """Return the entries to register by their places: of two with the same address or external id, the first."""
     firsts: dict[int, NewUser] = {}
     addresses: set[str] = set()
     external_ids: set[str] = set()

@@ -1,4 +1,4 @@
-"""Points held until a time: returned when nobody claimed them, by one reversal per batch, or held for longer.
+"""Points held until a time: returned when nobody claimed them, by a reversal per batch, or held for longer.
 
 An issue sets the end, `END_OF_HOLD` (issue.sql). Whether points can still be claimed depends only on it, their
 `held_until` (`app.ledger.claim`), not on when a return runs.
@@ -77,15 +77,15 @@ _DUE = text("""
 
 
 def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
-    """Split due batches into steps, each of one organization and within the limits of one transaction."""
+    """Split due batches into steps, each of one organization and within the limits of a transaction."""
     steps: dict[int, list[Due]] = {}
-    for one in due:
-        step = steps.setdefault(one.organization_id, [])
+    for batch in due:
+        step = steps.setdefault(batch.organization_id, [])
         recipients = sum(other.recipients for other in step)
-        if step and (len(step) == BATCHES_MAX or recipients + one.recipients > RECIPIENTS_AT_ONCE):
-            yield steps.pop(one.organization_id)
-            step = steps.setdefault(one.organization_id, [])
-        step.append(one)
+        if step and (len(step) == BATCHES_MAX or recipients + batch.recipients > RECIPIENTS_AT_ONCE):
+            yield steps.pop(batch.organization_id)
+            step = steps.setdefault(batch.organization_id, [])
+        step.append(batch)
     yield from steps.values()
 
 
@@ -105,13 +105,13 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
     connection.execute(_LIMIT_WAIT, {"timeout_ms": str(_LOCK_TIMEOUT_MS)})
     organization_id = step[0].organization_id
     locks.lock_organization(connection, organization_id)
-    if not all(one.sandbox for one in step):
+    if not all(batch.sandbox for batch in step):
         exclude_claims(connection, organization_id)
     returned: list[Returned] = []
-    for one in step:
-        parameters = {"batch_id": one.batch_id, "organization_id": organization_id}
+    for batch in step:
+        parameters = {"batch_id": batch.batch_id, "organization_id": organization_id}
         returned += map(Returned._make, connection.execute(_RETURN, parameters))
-    return [one for one in returned if one.reversal_id is not None]
+    return [reversal for reversal in returned if reversal.reversal_id is not None]
 
 
 _LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
@@ -129,7 +129,7 @@ EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
 
 
 class NotLater(InvalidRequest):
-    """The new end is before the one that the transaction has, `held_until`."""
+    """The new end is before that which the transaction has, `held_until`."""
 
     def __init__(self, held_until: datetime) -> None:
         super().__init__({"held_until": [f"The held_until must be later than it is, {timestamp(held_until)}."]})

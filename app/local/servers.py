@@ -45,7 +45,7 @@ def _remove_libpq_variables() -> None:
 
 @contextmanager
 def database(datadir: DataDir) -> Iterator[bool]:
-    """Give a command its database, and start the embedded one if it does not run; yield whether it is embedded.
+    """Give a command its database, and start the embedded database if it does not run; yield whether it is embedded.
 
     Several commands, and `points up`, may use the embedded server at once; each holds a shared lock. The last to
     leave stops the server, but only if a command has started it: if `points up` was killed, its other parts still

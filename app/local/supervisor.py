@@ -35,7 +35,7 @@ class Part:
     """One process of the service.
 
     `stop_signal` asks the part to end cleanly; after `stop_timeout_s` it is killed with its children.
-    Lines of its output that contain `hide` are not shown. `mend` is called when it ends by its own error, once in a
+    Lines of its output that contain `hide` are left out. `mend` is called when it ends by its own error, once in a
     series of deaths. It returns a sentence about what it did, or None.
     """
 
@@ -54,7 +54,7 @@ class Part:
 
 
 class Supervisor:
-    """Keeps the parts of one data directory running until `stop`.
+    """Keeps the parts of a data directory running until `stop`.
 
     `show` gets the parts' output: one or more lines, the last without its line end. It must not block, because a part
     blocks when nobody reads its output.

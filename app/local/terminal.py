@@ -1,4 +1,4 @@
-"""The terminal of a command: its interrupts, turned into one request to stop, and the output of `points up`."""
+"""The terminal of a command: its interrupts, turned into a single request to stop, and the output of `points up`."""
 
 import os
 import queue
@@ -60,7 +60,7 @@ class Terminal:
     """An output that never blocks its writers. Nothing else may write to it meanwhile.
 
     A paused terminal (Ctrl-S, a pager) or an unread pipe takes only some kilobytes; after that a plain write blocks,
-    and with it every part whose output is shown, and the stop.
+    and with it every part whose output it prints, and the stop.
     """
 
     def __init__(self, output: TextIO | None) -> None:

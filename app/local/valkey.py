@@ -12,14 +12,14 @@ from app.local.datadir import DataDir, give_to_owner_of, run_as_owner
 
 
 class Valkey:
-    """The Valkey of one data directory. Only the supervisor of `points up` runs it."""
+    """The Valkey of a data directory. Only the supervisor of `points up` runs it."""
 
     def __init__(self, datadir: DataDir) -> None:
         self._datadir = datadir
         self._folder = datadir.path / "valkey"
 
     def url(self) -> str:
-        """Return the URL of the server; before the first start, one with port 0, and nothing is written."""
+        """Return the URL of the server; before the first start, a URL with port 0, and nothing is written."""
         port = self._datadir.read("servers.json").get("valkey_port")
         if port is None:
             return f"redis://{ports.HOST}:0/0"

@@ -32,7 +32,7 @@ class Member:
         return f"{self.first_name} {self.last_name}".strip()
 
     def may(self, role: str) -> bool:
-        """Tell whether the member has this role or a higher one."""
+        """Tell whether the member has this role or a higher role."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
@@ -46,7 +46,7 @@ class ListedMember(Member):
 
 
 def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
-    """Return the members of one organization (None: of all), oldest first, without removed ones."""
+    """Return the members of an organization (None: of all), oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
     return [row_to(ListedMember, row) for row in rows]
 
@@ -75,13 +75,13 @@ def get_id(connection: Connection, email: str) -> int:
         InvalidAddress: the text is no e-mail address.
         NotFound: there is no such member, or the member was removed.
     """
-    found: int | None = connection.execute(
+    member_id: int | None = connection.execute(
         text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL"),
         {"email_key": parse(email).key},
     ).scalar()
-    if found is None:
+    if member_id is None:
         raise NotFound("member", email)
-    return found
+    return member_id
 
 
 def get_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
@@ -90,14 +90,14 @@ def get_listed(connection: Connection, member_id: int, *, organization_id: int) 
     Raises:
         NotFound: the organization has no such member.
     """
-    found = [member for member in find_all(connection, organization_id) if member.id == member_id]
-    if not found:
+    members = [member for member in find_all(connection, organization_id) if member.id == member_id]
+    if not members:
         raise NotFound("member", member_id)
-    return found[0]
+    return members[0]
 
 
 def lock(connection: Connection, member_id: int, *, organization_id: int | None = None) -> Member:
-    """Return a member, and lock the row until the transaction ends, so that changes of one member are made in turn.
+    """Return a member, and lock the row until the transaction ends, so that changes of a member are made in turn.
 
     Raises:
         NotFound: there is no such member (in the given organization), or the member was removed.

@@ -64,7 +64,7 @@ class Try(NamedTuple):
 
 
 def count_try(connection: Connection, email_key: str) -> Try | None:
-    """Count an attempt to sign in as a wrong one.
+    """Count an attempt to sign in as a failure.
 
     Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count.
     None: there is no such member, it has no password, or the account is locked.
@@ -174,7 +174,7 @@ _FIND_ALL = text("""
 
 
 def end(connection: Connection, session_id: int, *, member_id: int) -> None:
-    """End a session of this member; an ended one stays as it is.
+    """End a session of this member; an ended session stays as it is.
 
     Raises:
         NotFound: the member has no session with this id.
@@ -197,7 +197,7 @@ _FORMS_KEPT_HOURS = 24
 def use_form(connection: Connection, form_id: str, *, member_id: int) -> bool:
     """Use up the id of a form of this member; return False if it was used up before.
 
-    If another transaction has just used it up, this waits for the end of that one.
+    If another transaction has just used it up, this waits for its end.
     """
     connection.execute(_FORGET_FORMS, {"hours": _FORMS_KEPT_HOURS})
     return bool(

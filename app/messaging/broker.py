@@ -44,7 +44,7 @@ def broker_settings(url: str) -> dict[str, Any]:
 
 def _rabbitmq() -> dict[str, Any]:
     return {
-        # RabbitMQ confirms each message. Otherwise one written to a closing connection is lost without an error.
+        # RabbitMQ confirms each message. Otherwise a message written to a closing connection is lost without an error.
         "confirm_publish": True,
         "connect_timeout": _RABBITMQ_TIMEOUT_S,
         "read_timeout": _RABBITMQ_TIMEOUT_S,
@@ -122,9 +122,9 @@ class Unread:
         if urlsplit(url).scheme.startswith("amqp"):
             return
         with redis_client(url, timeout_s=_TIMEOUT_S) as client:
-            found = set(client.smembers(_BINDINGS))
-            if old := found & self._seen:
+            bindings = set(client.smembers(_BINDINGS))
+            if old := bindings & self._seen:
                 client.srem(_BINDINGS, *old)
-            self._seen = found - old
+            self._seen = bindings - old
             for answers in client.scan_iter(_ANSWERS, _type="list"):
                 client.expire(answers, _ANSWERS_KEPT_S, nx=True)

@@ -1,6 +1,6 @@
 """Hints over Redis about the batches that a drain has committed.
 
-They save time and decide nothing: when one is lost, the front's polling finds the batch.
+They save time and decide nothing: when a hint is lost, the front's polling finds the batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,13 +58,13 @@ def listen() -> Iterator[list[int] | None]:
         connection = channel.connection
         while True:
             # The channel's own `get_message` makes five system calls for each message. At each, a busy process gives
-            # Python's lock to another thread, while all sends wait for this one.
+            # Python's lock to another thread, while all sends wait for this thread.
             try:
                 answer = connection.read_response(disconnect_on_error=False, push_request=True)
             except RedisTimeoutError:
                 answer = None
                 channel.check_health()
-            # A connection to a frozen server looks healthy, and so does one through a proxy that has lost its server.
+            # A connection to a frozen server looks healthy, and so does that to a proxy that has lost its server.
             if channel.health_check_response_counter > _UNANSWERED_MAX:
                 raise RedisConnectionError("Redis has fallen silent")
             if channel.is_health_check_response(answer):

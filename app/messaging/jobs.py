@@ -68,7 +68,7 @@ def _configuration() -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "task_time_limit": TASK_TIME_LIMIT_S,
         "worker_send_task_events": settings().worker_events,
-        # Flower learns of a job when a worker receives it. Telling it earlier would cost one more message per send.
+        # Flower learns of a job when a worker receives it. Telling it earlier would cost another message per send.
         "task_send_sent_event": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
@@ -110,7 +110,7 @@ celery.add_defaults(_configuration)  # Read when first needed, so that importing
 
 
 class Job(NamedTuple):
-    """A drain that is asked for: of all that an organization has queued.
+    """A drain that is requested: of all that an organization has queued.
 
     The others are for Flower and the logs: a batch of it (None: a reversal), its number of recipients, and the id of
     the HTTP request behind it.

@@ -1,11 +1,11 @@
-"""Requests for drains over Redis, and the workers that stay to be woken by one.
+"""Requests for drains over Redis, and the workers that stay to be woken by them.
 
-Both save time and decide nothing. A request expires after a second, so a lost one blocks others for no longer, and a
+Both save time and decide nothing. A request expires after a second, so a lost request blocks others for no longer. A
 sweep needs none.
 
 A worker that has drained takes the next request of the backlog; when there is none, it stays for a moment and puts its
 name on a list. A front that needs a drain takes a name from the list and wakes that worker. Only when nobody stays does
-it leave the request in the backlog, and send a message that brings one more worker.
+it leave the request in the backlog, and send a message that brings another worker.
 """
 
 import time
@@ -31,7 +31,7 @@ _REQUEST = "points:drain-requested:{}"
 _STAYING = "points:staying"
 # The requests that came while nobody stayed. The next worker to finish takes the oldest.
 BACKLOG = "points:drain-backlog"
-# A message is on its way to bring one more worker. It waits for as long as all workers are busy, and a second one would
+# A message is on its way to bring another worker. It waits for as long as all workers are busy, and a second would
 # wait behind it; so this is kept for longer than a worker's turn, unless the message arrives.
 _CALLED = "points:worker-called"
 _CALLED_KEPT_MS = 3_000
@@ -176,7 +176,7 @@ def _read(words: str) -> Job:
 
 
 class Drains:
-    """The drains that one process asks for."""
+    """The drains that a process asks for."""
 
     def __init__(self) -> None:
         # Until when (`time.monotonic`) the broker is sent nothing; 0 once it has taken a message.

@@ -1,4 +1,4 @@
-"""What the workers of all machines note in Redis: counters in one hash, and when a sweep and an audit last ran."""
+"""What the workers of all machines note in Redis: counters in a hash, and when a sweep and an audit last ran."""
 
 import time
 from bisect import bisect_left
@@ -24,9 +24,9 @@ _log = logs.logger()
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A counter, or with `buckets` (upper limits) a histogram; `name` is the one that Prometheus shows.
+    """A counter, or with `buckets` (upper limits) a histogram; Prometheus shows it by its `name`.
 
-    `known` are label values that are shown as 0 before the first count, because an alert does not see a rise from
+    `known` are label values that are 0 before the first count, because an alert does not see a rise from
     absent to 1.
     """
 
@@ -41,7 +41,7 @@ class Family:
         return "|".join((self.name, *values))
 
     def observed(self, value: float) -> dict[str, float]:
-        """Return the counts that one value adds to a histogram."""
+        """Return the counts that a value adds to a histogram."""
         index = bisect_left(self.buckets, value)
         bucket = f"{self.buckets[index]:g}" if index < len(self.buckets) else "+Inf"
         return {self.field(bucket): 1, self.field(SUM): value}
@@ -153,7 +153,7 @@ def swept_s_ago(client: Redis) -> float | None:
 def is_swept(client: Redis) -> bool:
     """Tell whether sweeps run: the last is young, or another comes within the time that a worker takes to start.
 
-    An old one may be from before the service was started again, or by a clock that is behind. None known counts as
+    An old sweep may be from before the service was started again, or by a clock that is behind. None known counts as
     young: Redis may have been emptied just now.
     """
     last = swept_at(client)

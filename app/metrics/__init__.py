@@ -15,7 +15,7 @@ import shutil
 import tempfile
 
 # New for every master, so that none shows another's counts. A directory from the environment might belong to the master
-# that this one replaces.
+# that this master replaces.
 DIRECTORY = tempfile.mkdtemp(prefix="points-metrics-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = DIRECTORY
 # systemd removes old temporary files, but not in a locked directory.

@@ -22,7 +22,7 @@ class Record:
 
     `trace_id` is the request's id for logs and tasks. These must hold no e-mail address, so an id with an @ is replaced
     by the beginning of its SHA-256. `key_hash` is that of a well-formed key. `code` is that of the answer, a word for
-    programs. `calls_counted` are the calls of its key, this one too, in the rate limit's window.
+    programs. `calls_counted` are the calls of its key, this call too, in the rate limit's window.
     """
 
     request_id: str
@@ -56,7 +56,7 @@ def set_record(record: Record) -> None:
 
 
 def note_code(code: str | None) -> None:
-    """Note the code of the answer, if one is made for a request."""
+    """Note the code of the answer, if a request is answered."""
     record = _current.get(None)
     if record is not None:
         record.code = code
@@ -91,7 +91,7 @@ _UPDATE_EVERY_S = 1.0
 
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
-    """Count one answer. `route` is the template of a route and never a path."""
+    """Count an answer. `route` is the template of a route and never a path."""
     counter, histogram = _metrics_of(method, route, status)
     counter.inc()
     histogram.observe(seconds)

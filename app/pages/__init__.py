@@ -4,13 +4,13 @@
     parameters       the values of the parameters
     filters          the filters of a list, a position in it, and a page
     cursors          a position as an opaque text for callers
-    lists            the lists of one table each
+    lists            the lists of a single table each
     …_pages          the other lists
-    addresses        the rows of one address, for batches and transactions, and of one reference
+    addresses        the rows of an address, for batches and transactions, and of a reference
     far              the rows that a person looks for in the console, further back than a program's page
     statements       the parts of SQL that the lists share
 
-A page is one statement, so all its rows are of one state. The statement reads an index from the page's first row,
+A page is one statement, so all its rows are of the same state. The statement reads an index from the page's first row,
 looks at a bounded number of rows, and returns those that match the filters. Rows are sorted by values that never
 change (a time, an id), and a cursor names a row, not an offset. So new rows never repeat a row or leave one out.
 """

@@ -64,7 +64,7 @@ def _scope(filters: Filters) -> list[str]:
     return [*filters.time_conditions(), *(["organization_id = :organization_id"] if filters.organization_id else ())]
 
 
-# The actions of all organizations and of none, unless the filters name one.
+# The actions of all organizations and of none, unless the filters name an organization.
 page = Listing(
     actions,
     "*",

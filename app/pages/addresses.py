@@ -1,15 +1,15 @@
-"""The rows of one address, or of one reference, read from their indexes, for the lists and the exports."""
+"""The rows of an address, or of a reference, read from their indexes, for the lists and the exports."""
 
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, TRANSACTION
 from app.values.ids import POSITIONS, TRANSACTION_ID
 
 # The columns of the index of addresses, beside `TRANSACTION_ID`, as it words them. A range of 16,384 batch ids: a batch
-# draws one more id for each 16 recipients (app/batches/accept.sql), so a range holds about 262,144 transactions.
+# draws another id for each 16 recipients (app/batches/accept.sql), so a range holds about 262,144 transactions.
 _ID_RANGE = "((batch_id >> 14)::int)"
 # A hash of organization, mode and address. Hashes may collide, so queries compare the address as well.
 ADDRESS_HASH = "((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int)"
-# The condition on the transactions of one `id_range`. The bounds of the batch id tell PostgreSQL in which partition.
+# The condition on the transactions of an `id_range`. The bounds of the batch id tell PostgreSQL in which partition.
 IN_RANGE = f"""{_ID_RANGE} = id_range AND batch_id >= CAST(id_range AS bigint) << 14
                AND batch_id < CAST(id_range + 1 AS bigint) << 14"""
 
@@ -18,8 +18,8 @@ _HASH_ASKED_FOR = """
                           CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int) >> 32 AS int)
 """
 
-# The order of the rows below, as far as PostgreSQL knows it: of one range, they come newest first. If more were asked
-# for, it would read and sort a whole range for a page.
+# The order of the rows below, as far as PostgreSQL knows it: of the same range, they come newest first. With a
+# longer order, it would read and sort a whole range for a page.
 NEWEST_FIRST = "id_range DESC"
 
 
@@ -49,7 +49,7 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
 
 
 def _with_batches(rows: str, order: str, *, batch_id: str) -> str:
-    """Return the statement of transactions with their batches, in an order by one column, numbered from 1."""
+    """Return the statement of transactions with their batches, in an order by a single column, numbered from 1."""
     return f"""
         SELECT {BATCH}, {order.removesuffix(" DESC")}, transaction_id, {TRANSACTION},
                row_number() OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) AS rows_read

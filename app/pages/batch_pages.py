@@ -39,7 +39,7 @@ class Totals(NamedTuple):
 
 
 def totals(connection: Connection, filters: Filters, first: Page[Batch], *, limit: int) -> Totals:
-    """Return the totals of what is found by the time, as far as the first page for a person may look.
+    """Return the totals of the matches by the time, as far as the first page for a person may look.
 
     `first` is that page. If it is not full, it has looked at everything.
     """
@@ -75,7 +75,7 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
 
 
 def flags(filters: Filters) -> str:
-    """Return the condition on a batch: at least one of its transactions has all the flags asked for.
+    """Return the condition on a batch: any of its transactions has all the flags of the filters.
 
     The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,
     since held points are claimed later. The LIMIT keeps PostgreSQL from reading the whole table at once for this.
@@ -85,13 +85,13 @@ def flags(filters: Filters) -> str:
     if filters.debit is False:  # An undebited transaction is never credited.
         return "debited_count < recipient_count"
     among_debited = "position < looked_at.debited_count"
-    found = f"""
+    has_transaction = f"""
         coalesce((SELECT true FROM transactions WHERE batch_id = looked_at.id AND {among_debited}
                   AND credited = :credited ORDER BY position LIMIT 1), false)
     """
     if filters.credit or filters.debit:
-        return found
-    return f"(debited_count < recipient_count OR {found})"
+        return has_transaction
+    return f"(debited_count < recipient_count OR {has_transaction})"
 
 
 def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str:
@@ -106,7 +106,7 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
             SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above
             FROM ({rows_of_address(filters, start)}) looked_at
             WHERE rows_read = :looked_at_max OR ({" AND ".join(conditions)})
-        ) found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id ORDER BY {NEWEST_FIRST} LIMIT :rows
+        ) neighbours WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id ORDER BY {NEWEST_FIRST} LIMIT :rows
     """
 
 

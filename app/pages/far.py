@@ -1,8 +1,8 @@
 """Transactions as people look for them: by a part of an address or a label, by sender, amount or state.
 
 No index serves these, because each would make every send dearer. So batches are read newest first, and of each only the
-transactions that match; what the batch itself tells is asked before its transactions are read. A page looks further
-than a program's (`LOOKED_AT_MAX`), since a person should find one match among many others in one step, but not without
+transactions that match; what the batch itself tells is checked before its transactions are read. A page looks further
+than a program's (`LOOKED_AT_MAX`), since a person should find a match among many others in one step, but not without
 end: each batch weighs its recipients, and where `FAR_MAX` is reached the page ends.
 """
 
@@ -15,7 +15,7 @@ from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, IN
 from app.values.ids import POSITIONS
 
 # One or two seconds of PostgreSQL's work, and more than 600,000 batches of one recipient. A batch whose transactions
-# are read costs as much as ten or more recipients, one that is passed over as much as five.
+# are read costs as much as ten or more recipients, a batch that is passed over as much as five.
 FAR_MAX = 7_000_000
 _BATCH_WEIGHS, _PASSED_OVER_WEIGHS = 10, 5
 
@@ -25,7 +25,7 @@ _NEWEST_FIRST = "issued_at DESC, id DESC"
 def rows_found(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the matching transactions with their batches, newest first, as far as a page may look.
 
-    The first batch beyond that gives one row without a position, whose `rows_read` is `:looked_at_max`.
+    The first batch beyond that gives a row without a position, whose `rows_read` is `:looked_at_max`.
     """
     rows = transactions_of_batch(filters, start)
     return f"""
@@ -49,8 +49,8 @@ class Totals(NamedTuple):
 
 
 def totals(connection: Connection, filters: Filters) -> Totals:
-    """Return the totals of what is found, as far as the first page may look. Call it in a transaction of its own."""
-    # The first batch beyond that is found first, and the sums stop there.
+    """Return the totals of the matches, as far as the first page may look. Call it in a transaction of its own."""
+    # The first batch beyond that is looked up first, and the sums stop there.
     statement = f"""
         WITH beyond AS MATERIALIZED (SELECT issued_at, id FROM ({_batches(filters, None)}) b WHERE is_beyond
                                      ORDER BY {_NEWEST_FIRST} LIMIT 1)

@@ -40,7 +40,7 @@ class Filters:
 
     The organization of the platform's own lists is 0.
 
-    A transaction matches a flag by its own value; a batch matches the flags if one of its transactions has all of
+    A transaction matches a flag by its own value; a batch matches the flags if any of its transactions has all of
     them. `email_key` is the normalised form of an address.
     """
 
@@ -68,7 +68,7 @@ class Filters:
     # Actions only.
     by: AskedAuthor | None = None
     # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
-    # the points of one transaction, or of a whole batch.
+    # the points of a transaction, or of a whole batch.
     email_part: str | None = None
     label_part: str | None = None
     sender: int | None = None
@@ -204,7 +204,7 @@ def _given(*flags: bool | None) -> set[bool]:
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """A position in a list: a time and an id. `moment` is None in the lists of one address, which are sorted by id."""
+    """A position in a list: a time and an id. `moment` is None in the lists of an address, which are sorted by id."""
 
     moment: datetime | None
     id: int

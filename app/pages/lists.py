@@ -1,4 +1,4 @@
-"""The lists that are read from one table each, newest first."""
+"""The lists that are read from a single table each, newest first."""
 
 from sqlalchemy import Connection
 

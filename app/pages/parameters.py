@@ -187,7 +187,7 @@ def _created(what: str) -> tuple[Parameter, Parameter]:
 
 
 def _flags(about: str) -> list[Parameter]:
-    """Return the parameters of the three flags; `{}` in `about` stands for the name of one."""
+    """Return the parameters of the three flags; `{}` in `about` stands for the flag's name."""
     names = ("debited", "credited", "allocated")
     return [Parameter(name, _flag, about.format(name), _BOOLEAN, name) for name in names]
 

@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageRequest:
-    """A valid request for one page of a list."""
+    """A valid request for a page of a list."""
 
     filters: Filters
     start: CursorPosition | None
@@ -74,7 +74,7 @@ def parse_page_request(
 
 
 def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faults: FaultsFound) -> _Value | None:
-    """Read one parameter; None if it is absent, or has a fault, which is added."""
+    """Read a parameter; None if it is absent, or has a fault, which is added."""
     values, subject = query.get(name, []), f"The {name} parameter"
     if len(values) > 1:
         faults.add(name, Fault(subject, f"must be given once, but comes {len(values)} times."))
@@ -88,6 +88,6 @@ def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faul
     return None
 
 
-def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
-    """Return the cursor of the page after this one; None at the end of the list."""
-    return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
+def next_cursor(kind: str, request: PageRequest, page: Page[Any]) -> str | None:
+    """Return the cursor of the page after this; None at the end of the list."""
+    return None if page.next is None else cursors.encode(kind, request.filters, page.next)

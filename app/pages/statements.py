@@ -64,7 +64,7 @@ def read_page(
 
 @dataclass(frozen=True)
 class Listing(Generic[NounRow]):
-    """A list that is read from one table, newest first: by `created_at` and id, or by id. It is called for a page.
+    """A list that is read from a single table, newest first: by `created_at` and id, or by id. It is called for a page.
 
     Args:
         columns: those to read of the table, if they are not the noun's.
@@ -122,7 +122,7 @@ class Listing(Generic[NounRow]):
 # What is read of the table of batches, the same by its names, and all fields of `Batch`.
 FROM_BATCHES = ", ".join([*batches.of_table, f"{approval_of()} AS approval"])
 BATCH = ", ".join([*batches.of_table, "approval"])
-# Read of the rows that are shown only.
+# Read of the rows of the page only.
 _BESIDE = {
     "organization_created_at": "(SELECT created_at FROM organizations WHERE id = :organization_id)",
     "sender": sender_of("member_id"),
@@ -142,7 +142,7 @@ COLUMNS_OF_TRANSACTION = re.sub(r"own_(\w+)", r"\1 AS own_\1", TRANSACTION)
 def batches_looked_at(filters: Filters, *, moment: str = "created_at", begin: str = "") -> str:
     """Return the statement of the batches of a page that an index serves, newest first.
 
-    A single batch needs no order: with one, PostgreSQL would read all batches to find it.
+    A single batch needs no order: with an order, PostgreSQL would read all batches to find it.
     """
     is_one = filters.batch_id is not None or filters.idempotency_key is not None
     order = "LIMIT 1" if is_one else f"ORDER BY {moment} DESC, id DESC LIMIT :looked_at_max"

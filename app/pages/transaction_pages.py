@@ -61,7 +61,7 @@ _ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id =
 
 
 def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:
-    """Return one transaction of an organization and mode, with its batch.
+    """Return a transaction of an organization and mode, with its batch.
 
     Raises:
         NotFound: they have no such transaction.
@@ -87,7 +87,7 @@ def _statement(filters: Filters, start: CursorPosition | None, *, is_far: bool) 
     return f"""{_SHOWN} FROM (
         SELECT * FROM ({source}) looked_at WHERE rows_read = :looked_at_max OR ({" AND ".join(conditions)})
         ORDER BY {order} LIMIT :rows
-    ) found {_USER} ORDER BY rows_read"""
+    ) page {_USER} ORDER BY rows_read"""
 
 
 def _is_by_time(filters: Filters) -> bool:
@@ -140,7 +140,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
 
     The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
-    A batch without a row in that range gives one row without a position, which counts as looked at.
+    A batch without a row in that range gives a row without a position, which counts as looked at.
     """
     begin = "" if start is None else "(issued_at, id) <= (:start_moment, :start_batch_id)"
     rows = ["batch_id = b.id"]
@@ -169,11 +169,11 @@ _SHOWN = f"""
 """
 _USER = """
     LEFT JOIN LATERAL (SELECT id AS recipient_id, first_name, last_name FROM users
-                       WHERE id = found.user_id LIMIT 1) u ON true
+                       WHERE id = page.user_id LIMIT 1) u ON true
 """
 _GET = text(f"""{_SHOWN}
     FROM (SELECT {FROM_BATCHES}, {TRANSACTION}, 1 AS rows_read FROM batches b
           CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions
                               WHERE batch_id = b.id AND position = :position) t
-          WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found {_USER}
+          WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) page {_USER}
 """)

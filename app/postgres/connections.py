@@ -128,7 +128,7 @@ def new_engine(
         ours = " ".join(
             "-c {}={}".format(name, value.replace(" ", r"\ ")) for name, value in session_settings().items()
         )
-        arguments["options"] = f"{ours} {address.query.get('options', '')}"  # The last one wins.
+        arguments["options"] = f"{ours} {address.query.get('options', '')}"  # The last wins.
     made = create_engine(
         address,
         pool_size=pool_size,
@@ -176,7 +176,7 @@ def _check_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
     """Set the timeout of a connection that leaves the pool, and replace it if the server has closed it.
 
     A new connection is not checked: after two dead ones SQLAlchemy would raise an error that does not count as an
-    outage. If a new connection is dead, its first statement raises one that does.
+    outage. If a new connection is dead, its first statement raises an error that does.
     """
     if connection.was_used and is_dead(connection):
         raise DisconnectionError

@@ -100,7 +100,7 @@ def single_statement() -> Iterator[Connection]:
 
 @contextmanager
 def snapshot() -> Iterator[Connection]:
-    """Open a read-only transaction (REPEATABLE READ): all statements see one state and may read whole tables."""
+    """Open a read-only transaction (REPEATABLE READ): all statements see the same state and may read whole tables."""
     with engine().connect() as connection, snapshot_on(connection):
         yield connection
 
@@ -135,7 +135,7 @@ def steps(step: Callable[[Connection], int], *, steps_max: int, full: int = 1) -
 
 
 def row_with_id(connection: Connection, statement: TextClause, parameters: Mapping[str, Any], noun: str) -> Row[Any]:
-    """Return the one row of a statement, which asks for the id `parameters["id"]`.
+    """Return the row of a statement, which looks for the id `parameters["id"]`.
 
     Raises:
         NotFound: there is no such row.
@@ -157,9 +157,9 @@ def row_to(kind: Callable[..., _T], row: Row[Any]) -> _T:
 
 
 def shown_sum(points: str) -> str:
-    """Word in SQL a sum of points over several batches that is shown, and moves none: cut at 64 bits.
+    """Word in SQL a sum of points over several batches that is only read, and moves none: cut at 64 bits.
 
-    No balance holds more, and whoever reads JSON needs no larger numbers. A sum within one batch always fits.
+    No balance holds more, and whoever reads JSON needs no larger numbers. A sum within a batch always fits.
     """
     return f"CAST(least(coalesce(sum({points}), 0), {INT64_MAX}) AS bigint)"
 

@@ -64,7 +64,7 @@ def share(connection: Connection, kind: Kind, which: Iterable[int]) -> None:
 
     They are taken in the order of their numbers.
     """
-    ordered = sorted(number(kind, one) for one in which)
+    ordered = sorted(number(kind, row_id) for row_id in which)
     connection.execute(_SHARE, {"locks": ordered})
 
 
@@ -73,7 +73,7 @@ _SHARE = text("SELECT pg_advisory_xact_lock_shared(lock) FROM unnest(CAST(:locks
 
 def try_to_share(connection: Connection, kind: Kind, which: Iterable[int]) -> list[int]:
     """Share those of some locks that nobody holds alone or waits for; return which these are, without waiting."""
-    numbers = {number(kind, one): one for one in which}
+    numbers = {number(kind, row_id): row_id for row_id in which}
     shared = connection.execute(_TRY_TO_SHARE, {"locks": sorted(numbers)}).scalars()
     return [numbers[lock] for lock in shared]
 
@@ -108,7 +108,7 @@ _LOCK_ORGANIZATION = text("SELECT id FROM organizations WHERE id = :id FOR NO KE
 
 
 def outlast_writers(connection: Connection, tables: Sequence[str], *, within_s: float | None = None) -> bool:
-    """Wait for everybody who writes to some tables now; False if one of them takes longer (None: than anything may).
+    """Wait for everybody who writes to some tables now; False if any of them takes longer (None: than anything may).
 
     Whoever writes to a table holds a lock on it from before the statement looks at anything until after the commit. So
     it is enough to wait for the few who hold it now. They are not kept from anything.

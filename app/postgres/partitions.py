@@ -1,6 +1,6 @@
 """The partitions of the table of transactions: ranges of batch ids that follow each other, made ahead (decision 29).
 
-There is no default partition: it would have to be read whole for each one that is made.
+There is no default partition: it would have to be read whole for each new partition.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from app.postgres.database import transaction
 from app.settings import settings
 
 # At least so many partitions stand ready beyond that of the newest batch. One more is made, so that none is missing
-# while the newest batch has just begun one of them.
+# while the newest batch has just begun the next.
 AHEAD_MIN = 4
 _AHEAD = AHEAD_MIN + 1
 
@@ -20,7 +20,7 @@ _AHEAD = AHEAD_MIN + 1
 class Partitions(NamedTuple):
     """How many partitions are beyond the newest batch id that was drawn, and the first id that has none.
 
-    `newest_first` is the first id of the partition which the newest one falls into.
+    `newest_first` is the first id of the partition which the newest id falls into.
     """
 
     ahead: int
@@ -54,7 +54,7 @@ def make_ahead(connection: Connection, *, size: int) -> int:
     Whatever is stored and read meanwhile goes on: a table is made by itself and then attached, which locks the others
     only against another such change. It is made whole or not at all, with this transaction.
 
-    Ends are multiples of `size`. Ids beyond the last end that were drawn already go into one partition.
+    Ends are multiples of `size`. Ids beyond the last end that were drawn already go into a single partition.
     """
     if look(connection).ahead >= _AHEAD:
         return 0

@@ -1,4 +1,4 @@
-"""Long reads: a standby answers them when it has all that callers may have been told, else the primary (decision 30).
+"""Long reads: a standby answers them when it has all that callers may have seen, else the primary (decision 30).
 
 This is the only place that decides which server a read goes to. Without `DATABASE_READ_URL` it is the primary, at no
 cost. With it, a read asks the primary how far it is, waits a moment until the standby is as far, and then reads there.
@@ -27,7 +27,7 @@ _PATIENCE_S = 1.0
 _PAUSE_S = 0.01
 # A standby that is frozen answers nothing.
 _LOOK_TIMEOUT_S = 2.0
-# How long a standby is not asked again that is away, too far behind, or none: meanwhile no read waits for it.
+# How long a standby is left alone that is away, too far behind, or none: meanwhile no read waits for it.
 _LEFT_ALONE_S = 10.0
 
 # What the primary has removed, and a read on the standby still needs.
@@ -154,7 +154,7 @@ def _look(connection: Connection, position: _Position) -> State:
 
 
 def _begin_anew(error: SQLAlchemyError) -> None:
-    """Note why a read is begun anew. A standby that breaks one off to follow further is as good for the next one."""
+    """Note why a read is begun anew. A standby that breaks a read off to follow further is as good for the next."""
     if isinstance(error, DBAPIError) and isinstance(error.orig, _CONFLICTS):
         _log.info("read_begun_anew", **logs.kind_of(error))
     else:
@@ -197,7 +197,7 @@ def _ask(url: str, question: Callable[[Connection], _T], timeout_s: float) -> _T
         engine.dispose()
 
 
-# What callers were told of was flushed before. The name of a file of the log begins with its timeline.
+# What callers have seen was flushed before. The name of a file of the log begins with its timeline.
 _POSITION = text("""
     SELECT system_identifier, CAST(CAST('x' || left(pg_walfile_name(written), 8) AS bit(32)) AS int),
            CAST(written AS text)

@@ -64,7 +64,7 @@ def is_dead(connection: TimedConnection) -> bool:
     """Tell whether the server has closed an idle connection. It only looks at the socket and sends nothing.
 
     A connection older than the last timeout counts as dead too: it leads to the same server, and each connection of
-    the pool would make one more caller wait for the timeout.
+    the pool would make another caller wait for the timeout.
     """
     if connection.closed or connection.made_at < connection.last_timeout_at:
         return True
@@ -92,7 +92,7 @@ def require_relied_on(connection: psycopg.Connection[tuple[str, ...]]) -> None:
     nothing; no statement depends on the others.
 
     Raises:
-        WrongSession: one of them is wrong.
+        WrongSession: any of them is wrong.
     """
     wrong = connection.execute(_WRONG).fetchone()
     if wrong is not None:

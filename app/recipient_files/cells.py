@@ -16,7 +16,7 @@ _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 # to the address, so the address is not paid.
 _MAY_BEGIN, _MUST_NOT_CONTAIN = r"\w+", r"|=\ufffd"
 _DOUBTFUL = re.compile(rf"^[^{_MAY_BEGIN}]|[{_MUST_NOT_CONTAIN}]")
-# Nearly every address: one match decides about it.
+# Nearly every address: a single match decides about it.
 ORDINARY = re.compile(rf"(?=[{_MAY_BEGIN}][^{_MUST_NOT_CONTAIN}]*\Z){PLAIN.pattern}")
 
 # A text that a spreadsheet would take for a formula, also with apostrophes in front.
@@ -48,7 +48,7 @@ def is_like_an_address(cell: str) -> bool:
 
 
 def address_in(cell: str, *, is_unicode: bool = True) -> Address:
-    """Return the one address of a cell, without the blanks and invisible characters around it.
+    """Return the only address of a cell, without the blanks and invisible characters around it.
 
     Args:
         is_unicode: whether the list is in UTF-8 or UTF-16; in other encodings only ASCII is unambiguous.
@@ -96,5 +96,5 @@ def marked_as_text_in_sql(cell: str) -> str:
 
 
 def unmarked(cell: str) -> str:
-    """Return the cell from which `marked_as_text` has made this one."""
+    """Return the cell from which `marked_as_text` has made this cell."""
     return cell[1:] if cell.startswith("'") and _LIKE_A_FORMULA.match(cell) else cell

@@ -46,8 +46,8 @@ class Reading:
         """Read the list. Yield each part of `size` recipients once it is read.
 
         Args:
-            amount_max: the most points of one line.
-            advance_to: is told how many bytes are read.
+            amount_max: the most points of a line.
+            advance_to: is called with the number of bytes that are read.
         """
         return self.recipients.read(self.file, self.columns, amount_max, size, advance_to)
 
@@ -56,8 +56,8 @@ class Checked(NamedTuple):
     """What a list holds. `points` is the sum for all recipients, and `bad_rows` are the rows of the `bad` lines.
 
     `digest` is equal for lists that name the same recipients in the same order, with the same references and labels.
-    `shown` is for a page: `sheet`, the title of a workbook's sheet; `heading`, the list's own columns; `columns`, which
-    maps each use (address, amount, reference, label) to the title of its column; `unused`; the `first` and `last`
+    `findings` are for a page: `sheet`, the title of a workbook's sheet; `heading`, the list's own columns; `columns`,
+    which maps each use (address, amount, reference, label) to the title of its column; `unused`; the `first` and `last`
     addresses; and `campaign`, the id that `points send` would give to this list.
     """
 
@@ -67,7 +67,7 @@ class Checked(NamedTuple):
     bad: Sequence[BadLine]
     bad_rows: Sequence[Row]
     digest: str
-    shown: dict[str, Any]
+    findings: dict[str, Any]
 
 
 class Progress(NamedTuple):
@@ -98,7 +98,7 @@ def checking(
         sheet: the name of a workbook's sheet, if a person has chosen it.
         column: the column of the addresses (from 0), if a person has chosen it.
         amount: the points for each recipient; None: each line has its own.
-        amount_max: the most points of one line.
+        amount_max: the most points of a line.
         size: recipients in a part.
 
     Raises:
@@ -115,11 +115,11 @@ def checking(
         file, columns, recipients = reading.file, reading.columns, reading.recipients
         if column is not None and columns.address != column:
             raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
-        parts, told = [], 0
+        parts, last_line_told = [], 0
         for part in reading.parts(amount_max, size):
             parts.append(part)
-            if (line := part.lines[-1]) - told >= TOLD_EVERY_LINES:
-                told = line
+            if (line := part.lines[-1]) - last_line_told >= TOLD_EVERY_LINES:
+                last_line_told = line
                 yield Progress(line, max(line, line * file.size_bytes // max(1, file.bytes_read)))
         if not recipients.count:
             raise Refused(_nobody(file, columns.address, recipients.bad))
@@ -133,7 +133,7 @@ def checking(
             bad=recipients.bad,
             bad_rows=recipients.bad_rows,
             digest=recipients.campaign(amount=None, label=None, again=None),
-            shown={
+            findings={
                 "sheet": None if file.sheet is None else file.sheet.title,
                 "heading": file.heading(columns.address),
                 "columns": {use: file.title(at) for use, at in {"address": columns.address, **columns.own}.items()},

@@ -55,7 +55,7 @@ class Columns:
     reference: int | None = None
     label: int | None = None
     unpaid_batch: int | None = None
-    # Whether the texts are marked, because the list is one of lines that were left out of another.
+    # Whether the texts are marked, because the list holds lines that were left out of another.
     is_marked: bool = False
 
     @cached_property
@@ -66,11 +66,11 @@ class Columns:
     @property
     def own(self) -> dict[str, int]:
         """The columns with each line's own values, by name."""
-        found = {"amount": self.amount, "reference": self.reference, "label": self.label}
-        return {name: place for name, place in found.items() if place is not None}
+        places = {"amount": self.amount, "reference": self.reference, "label": self.label}
+        return {name: place for name, place in places.items() if place is not None}
 
     def read(self, row: Row, *, amount_max: int, is_unicode: bool) -> tuple[Address, Item]:
-        """Return the address and the item of a row; `amount_max` is the most points of one line.
+        """Return the address and the item of a row; `amount_max` is the most points of a line.
 
         Raises:
             InvalidAddress: there is not exactly one address.
@@ -102,11 +102,11 @@ def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
     address = file.address_column()
 
     def only(names: Collection[str], what: str) -> int | None:
-        found = [place for place in file.places(names) if place != address]
-        if len(found) > 1:
+        places = [place for place in file.places(names) if place != address]
+        if len(places) > 1:
             way_out = ", or give one amount for all" if names is AMOUNT else ""
-            raise Refused(f"{file.listed(found)} of {file.name} may hold the {what}: keep one of them{way_out}.")
-        return found[0] if found else None
+            raise Refused(f"{file.listed(places)} of {file.name} may hold the {what}: keep one of them{way_out}.")
+        return places[0] if places else None
 
     return Columns(
         address=address,

@@ -12,7 +12,7 @@ from app.recipient_files.text import ListText
 
 # The last columns of a file of lines that were left out.
 LEFT_OUT = ("line", "reason")
-# Cells of a column that are shown to who is asked for it.
+# Cells of a column that are examples for the person who chooses it.
 _EXAMPLES = 3
 
 
@@ -79,7 +79,7 @@ class ListFile:
         return own[:-2] if self.is_of_left_out_lines else own
 
     def places(self, names: Collection[str]) -> list[int]:
-        """Return the columns (from 0) whose heading is one of these names, compared as `heading_name` does."""
+        """Return the columns (from 0) whose heading is among these names, compared as `heading_name` does."""
         if self._heading is None:
             return []
         wanted = {heading_name(name) for name in names}
@@ -105,7 +105,7 @@ class ListFile:
         """Return the column of the addresses to pay.
 
         Raises:
-            ColumnUnclear: no column, or more than one, can be it; or the given column is there twice.
+            ColumnUnclear: no column, or several, can be it; or the given column is there twice.
             Refused: there is no such column.
         """
         if self._column is not None:
@@ -133,7 +133,7 @@ class ListFile:
 
         Args:
             address: the column of the addresses; `others` are further columns whose cells are used. Extra blank cells
-                are accepted only if the first column is the only one used: otherwise a delimiter inside an earlier cell
+                are accepted only if no column but the first is used: otherwise a delimiter inside an earlier cell
                 may have shifted the columns. If something is above the heading, the heading itself may be shifted.
 
         Raises:
@@ -180,7 +180,7 @@ class ListFile:
         """Tell whether a delimiter inside a cell may have moved the cells behind it, and a missing last cell hides it.
 
         Then a column of addresses before the paid one holds something else, and an address is in a column behind it
-        that is not always one of addresses.
+        that does not always hold addresses.
         """
         lost = [
             place for place in before if place < len(cells) and "@" not in cells[place] and not is_blank(cells[place])
@@ -198,29 +198,29 @@ class ListFile:
     def _require_no_heading(self, row: Row, address: int, above: int) -> None:
         """Refuse a heading with other columns below line `above`: two lists were joined, and their columns differ."""
         names = [heading_name(cell) for cell in self._cells[: self._named]]
-        found = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
-        if row.line <= above or found == names or any(map(is_like_an_address, row.cells)):
+        words = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
+        if row.line <= above or words == names or any(map(is_like_an_address, row.cells)):
             return
-        is_full = len(found) > 1 and not any(map(is_blank, row.cells[: len(found)]))
+        is_full = len(words) > 1 and not any(map(is_blank, row.cells[: len(words)]))
         in_place = heading_name(row.cells[address]) if address < len(row.cells) else ""
         # A cell with a dot may be a mistyped address.
-        names_mail = (in_place and not EMAIL.isdisjoint(found)) or ("mail" in in_place and "." not in in_place)
-        if names_mail or (self._heading and is_full and len({*names, *EMAIL}.intersection(found)) > 1):
+        names_mail = (in_place and not EMAIL.isdisjoint(words)) or ("mail" in in_place and "." not in in_place)
+        if names_mail or (self._heading and is_full and len({*names, *EMAIL}.intersection(words)) > 1):
             raise Refused(
                 f"Line {row.line} of {self.name} looks like another heading, with other columns: split the list there."
             )
 
     def _wanted(self, column: str) -> int:
-        found = self.places([column])
-        if not found and column in map(str, range(1, len(self._cells) + 1)):
+        places = self.places([column])
+        if not places and column in map(str, range(1, len(self._cells) + 1)):
             return int(column) - 1
-        if not found:
+        if not places:
             raise Refused(f"{self.name} has no column {column}: its columns are {self.listed(range(self._named))}.")
-        if len(found) > 1:
+        if len(places) > 1:
             raise ColumnUnclear(
-                f"{self.name} has the column {column} twice: {self.listed(found)}.", self._candidates(found)
+                f"{self.name} has the column {column} twice: {self.listed(places)}.", self._candidates(places)
             )
-        return found[0]
+        return places[0]
 
     def _candidates(self, places: Sequence[int]) -> dict[int, Candidate]:
         return {place: Candidate(self.title(place), self._examples(place)) for place in places}

@@ -28,7 +28,7 @@ class BadLine(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The recipients of one batch, the line of each, and the bad lines between them."""
+    """The recipients of a batch, the line of each, and the bad lines between them."""
 
     number: int
     lines: list[int]
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Recipients:
-    """The result of one pass over a list.
+    """The result of a pass over a list.
 
     The good addresses are in an unnamed temporary file, so that later passes see exactly the same. Only the data that
     finds repeats is in memory: 16 bytes and a line number for each address and each reference.
@@ -100,7 +100,7 @@ class Recipients:
             address, item = columns.read(row, amount_max=amount_max, is_unicode=is_unicode)
             self._require_no_repeat(row.line, address.key, item.reference)
         except (InvalidAddress, BadCell) as error:
-            email = row.shown if row.fault is not None else row.cells[columns.address].strip()
+            email = row.in_words if row.fault is not None else row.cells[columns.address].strip()
             self.bad.append(BadLine(row.line, email, error.sentence))
             if self._keeps_bad_rows:
                 self.bad_rows.append(row)
@@ -181,9 +181,9 @@ class Recipients:
 
 
 def body_of(items: Sequence[Item], *, amount: int | None, label: str | None, atomic: bool) -> dict[str, Any]:
-    """Return the body that sends to these; with `items` only if one has its own values."""
+    """Return the body that sends to these; with `items` only if any has its own values."""
     is_plain = all(item.is_plain for item in items)
-    recipients = {"recipients": [item.email for item in items]} if is_plain else {"items": [one.body for one in items]}
+    recipients = {"recipients": [i.email for i in items]} if is_plain else {"items": [i.body for i in items]}
     points = sum((amount if item.amount is None else item.amount) or 0 for item in items)
     both = {"amount": amount, "label": label}
     return {

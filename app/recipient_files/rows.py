@@ -13,7 +13,7 @@ from app.recipient_files.cells import address_in, heading_name, is_blank, is_lik
 # Tells Excel the delimiter, in the first line.
 SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)
 _LONGEST_SHOWN = 300
-# Lines that are parsed by one call. In most lists each of them is a row.
+# Lines that are parsed at once. In most lists each of them is a row.
 _CHUNK_LINES = 1_000
 
 _reader = partial(csv.reader, skipinitialspace=True, strict=True)
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     fault: str | None = None
 
     @property
-    def shown(self) -> str:
+    def in_words(self) -> str:
         """The row as a person recognizes it."""
         return ", ".join(cell.strip() for cell in self.cells if cell.strip())[:_LONGEST_SHOWN]
 
@@ -54,10 +54,10 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
     else:
         text.seek(0)
     while chunk := list(islice(text, _CHUNK_LINES)):
-        if (found := _row_of_each(chunk, delimiter)) is None:
+        if (rows_of_chunk := _row_of_each(chunk, delimiter)) is None:
             line = yield from _row_by_row(chunk, text, delimiter, name, line)
             continue
-        for number, (raw, cells) in enumerate(zip(chunk, found, strict=True), line):
+        for number, (raw, cells) in enumerate(zip(chunk, rows_of_chunk, strict=True), line):
             if "@" in raw or not all(map(is_blank, cells)):
                 yield Row(number, cells)
         line += len(chunk)
@@ -66,10 +66,10 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
 def _row_of_each(lines: Sequence[str], delimiter: str) -> list[list[str]] | None:
     """Return the row of each line; None if a row has several lines or a wrong quote."""
     try:
-        found = list(_reader(lines, delimiter=delimiter))
+        rows_of_lines = list(_reader(lines, delimiter=delimiter))
     except csv.Error:
         return None
-    return found if len(found) == len(lines) else None
+    return rows_of_lines if len(rows_of_lines) == len(lines) else None
 
 
 def _row_by_row(
@@ -117,8 +117,8 @@ def _after_csv_error(line: int, lines: list[str], delimiter: str, name: str, err
 
 def _multi_line(line: int, lines: list[str]) -> Iterator[Row]:
     """Report each line with an address in a row of several lines: a stray quote may have swallowed whole rows."""
-    found = [Row(line + place, [text.strip()]) for place, text in enumerate(lines) if is_like_an_address(text)]
-    for row in found or [Row(line, [lines[0].strip()])]:
+    suspects = [Row(line + place, [text.strip()]) for place, text in enumerate(lines) if is_like_an_address(text)]
+    for row in suspects or [Row(line, [lines[0].strip()])]:
         yield row._replace(fault=f"is in a cell of several lines (from {line} on): is a quote not closed?")
 
 
@@ -128,11 +128,11 @@ def _with_blanks_after_quotes(line: str, delimiter: str) -> list[str] | None:
     cell = re.compile(rf'[^\S\t]*"([^"]*(?:""[^"]*)*)"[^\S\t]*{end}|([^"{end}]*){end}')
     cells, place = [], 0
     while place < len(text):
-        found = cell.match(text, place)
-        if found is None:
+        match = cell.match(text, place)
+        if match is None:
             return None
-        cells.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        place = found.end()
+        cells.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        place = match.end()
     return cells
 
 
@@ -160,9 +160,9 @@ def beginning(text: IO[str], name: str, wanted: Collection[str], delimiter: str 
         Refused: the list is empty, cannot be read, or can be read in two ways.
     """
     text.seek(0)
-    told = SEPARATOR_LINE.fullmatch(text.readline().rstrip("\r\n"))
-    possible = delimiter or (told[1] if told else _DELIMITERS)
-    readings = [_read(text, name, one, wanted) for one in possible]
+    separator = SEPARATOR_LINE.fullmatch(text.readline().rstrip("\r\n"))
+    possible = delimiter or (separator[1] if separator else _DELIMITERS)
+    readings = [_read(text, name, mark, wanted) for mark in possible]
     if not readings[0].sample:
         raise Refused(f"{name} is empty.")
     best = max(readings, key=lambda reading: (len(reading.addresses), bool(reading.headings)))
@@ -195,7 +195,7 @@ def _read(text: IO[str], name: str, delimiter: str, wanted: Collection[str]) -> 
 
 
 def _may_be_meant(other: Beginning, best: Beginning) -> bool:
-    """Tell whether another reading, which would pay other recipients, may be the right one."""
+    """Tell whether another reading, which would pay other recipients, may be right."""
     as_good = len(other.addresses) == len(best.addresses) and other.addresses != best.addresses
     if other.headings:
         return as_good or [row.cells for row in other.headings] != [row.cells for row in best.headings]

@@ -41,7 +41,7 @@ class Sheet(NamedTuple):
 
 
 class SheetUnclear(Refused):
-    """More than one sheet holds addresses; `choices` maps their names to what a person is asked."""
+    """Several sheets hold addresses; `choices` maps their names to what a person may choose."""
 
     def __init__(self, name: str, sheets: Sequence[Sheet]) -> None:
         titles = [sheet.title for sheet in sheets]
@@ -53,7 +53,7 @@ class SheetUnclear(Refused):
 
 @contextmanager
 def opened_sheet(raw: BinaryIO, name: str, wanted: str | None) -> Iterator[tuple[BinaryIO, Sheet, list[Sheet]]]:
-    """Open one sheet as CSV in UTF-8; yield its file, the sheet, and the other sheets that hold addresses.
+    """Open a sheet as CSV in UTF-8; yield its file, the sheet, and the other sheets that hold addresses.
 
     Args:
         wanted: the name or the number of the sheet that the person has chosen.
@@ -99,8 +99,8 @@ def _chosen(sheets: Sequence[Sheet], name: str, wanted: str | None) -> Sheet:
     if wanted is not None:
         numbered = {str(number): sheet for number, sheet in enumerate(sheets, 1)}
         named = {sheet.name.strip().casefold(): sheet for sheet in sheets}
-        if found := named.get(wanted.strip().casefold()) or numbered.get(wanted):
-            return found
+        if sheet := named.get(wanted.strip().casefold()) or numbered.get(wanted):
+            return sheet
         raise Refused(f"{name} has no sheet {wanted}: it has {', '.join(sheet.title for sheet in sheets)}.")
     holding = [sheet for sheet in sheets if sheet.addresses]
     if not holding:
@@ -118,7 +118,7 @@ _BLOCK_BYTES = 1 << 20
 class ListText(NamedTuple):
     """A list that is open as text, whatever it was.
 
-    Of a workbook, `sheet` is the one that is read, and `other_sheets` hold addresses too.
+    Of a workbook, `sheet` is what is read, and `other_sheets` hold addresses too.
     """
 
     name: str
@@ -188,7 +188,7 @@ def _is_in(raw: BinaryIO, encoding: str, name: str) -> bool:
     return True
 
 
-# An address with a name in front, or one alone.
+# An address, alone or with a name in front.
 _ENTRY = re.compile(r'(?:"[^"]*"\s*|[^<>@;"]*)<([^\s<>@]+@[^\s<>@]+)>|([^\s,;<>"@]+@[^\s,;<>"@]+)')
 _BETWEEN = re.compile(r"[\s,;]*")
 
@@ -197,9 +197,9 @@ def one_a_line(text: str) -> str:
     """Return the text with each address on a line of its own, if it holds nothing but addresses and their names.
 
     Anything else stays as it is. So do several lines with several addresses each and no names: they may be rows of a
-    table, and then the column must be asked for.
+    table, and then a person must choose the column.
     """
-    found: list[str] = []
+    all_addresses: list[str] = []
     rows = 0
     lines = [line for line in text.splitlines() if _BETWEEN.fullmatch(line) is None]
     for line in lines:
@@ -212,8 +212,8 @@ def one_a_line(text: str) -> str:
             is_row = is_row or entry[1] is None
             place = _past(line, entry.end())
         rows += is_row and len(addresses) > 1
-        found += addresses
-    return text if rows and len(lines) > 1 else "\n".join(found)
+        all_addresses += addresses
+    return text if rows and len(lines) > 1 else "\n".join(all_addresses)
 
 
 def _past(line: str, place: int) -> int:

@@ -35,7 +35,7 @@ Cell = int | float | str | bool | time | date | datetime | timedelta
 
 _LINE_END = re.compile(r"\r\n|[\r\n]")
 _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
-# Excel keeps 15 digits of a number; of a longer one it shows a rounded one.
+# Excel keeps 15 digits of a number; it rounds a longer number.
 _EXACT_MAX = 10**15
 
 
@@ -44,14 +44,14 @@ def main(folder: Path) -> int:
     _limit_resources()
     try:
         with CalamineWorkbook.from_filelike(sys.stdin.buffer) as workbook:
-            found = [_write(workbook, sheet, folder) for sheet in workbook.sheets_metadata]
+            sheets = [_write(workbook, sheet, folder) for sheet in workbook.sheets_metadata]
     except PasswordError:
         return PROTECTED
     except (MemoryError, OSError):
         return TOO_LARGE
     except (CalamineError, ValueError):
         return UNREADABLE
-    json.dump([sheet for sheet in found if sheet], sys.stdout)
+    json.dump([sheet for sheet in sheets if sheet], sys.stdout)
     return 0
 
 
@@ -68,7 +68,7 @@ def _limit_resources() -> None:
 
 
 def _write(workbook: CalamineWorkbook, about: SheetMetadata, folder: Path) -> dict[str, object] | None:
-    """Write one sheet into the folder, each row on a line of its own, and return what is to be known of it."""
+    """Write a sheet into the folder, each row on a line of its own, and return what is to be known of it."""
     if about.typ != SheetTypeEnum.WorkSheet:
         return None
     sheet = workbook.get_sheet_by_name(about.name)
@@ -87,7 +87,7 @@ def _write(workbook: CalamineWorkbook, about: SheetMetadata, folder: Path) -> di
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[list[str]]:
-    """Yield all rows from the first one on, with the cells from the first column on: then line and column are right."""
+    """Yield all rows from the first on, with the cells from the first column on: then line and column are right."""
     before = [""] * (sheet.start[1] if sheet.start else 0)
     for row in sheet.iter_rows():
         yield before + [text_of(cell) for cell in row]

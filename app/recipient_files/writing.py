@@ -12,13 +12,13 @@ from app.recipient_files.columns import UNPAID_BATCH, Item
 
 
 def written(items: Sequence[Item]) -> bytes:
-    """Return the list of these recipients. A column is there if one of them has such a value."""
+    """Return the list of these recipients. A column is there if any of them has such a value."""
     names = ["email", *(name for name in Item._fields[1:] if any(getattr(item, name) is not None for item in items))]
     return _csv(names, [[getattr(item, name) for name in names] for item in items])
 
 
 def written_unpaid(items: Sequence[Item], batch_ids: Sequence[int]) -> bytes:
-    """Return the list of unpaid recipients, each with its batch: so it is another list than the one that was sent.
+    """Return the list of unpaid recipients, each with its batch: so it differs from the list that was sent.
 
     It may be opened in a spreadsheet, so no cell begins a formula; a reader undoes that.
     """
@@ -39,7 +39,7 @@ def _csv(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
 
 # Excel's last row is 1,048,576; the rest goes on in further sheets.
 _SHEET_ROWS_MAX = 1_000_000
-# Excel keeps 15 digits of a number. A longer one, such as an id, is written as a text.
+# Excel keeps 15 digits of a number. A longer number, such as an id, is written as a text.
 _EXACT_MAX = 10**15
 _CELL_LENGTH_MAX = 32_767
 _WIDTHS = {"email": 34, "reason": 60, "label": 24, "reference": 24}

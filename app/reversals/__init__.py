@@ -1,1 +1,1 @@
-"""Reversals: accepting one, a preview of what it would take, and reading reversals back."""
+"""Reversals: accepting them, a preview of what they would take, and reading them back."""

@@ -31,7 +31,7 @@ class ReversalLost(PointsError):
 
 
 class AcceptedReversal(NamedTuple):
-    """An accepted reversal: a new one, or (`existed`) the one that its idempotency key names.
+    """An accepted reversal: a new reversal, or (`existed`) that of its idempotency key.
 
     `created_at` is the reversal's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """

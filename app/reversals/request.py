@@ -148,7 +148,7 @@ class Recoverable:
     """How many points a reversal would take (0 when refused), and how many of its `transactions` are in each state.
 
     `held_points` of the recoverable ones are held, the others are their users'. Some of `held` and `credited` may have
-    fewer points left than the amount that was asked for.
+    fewer points left than the amount to take.
     """
 
     refusal: PointsError | None
@@ -216,13 +216,13 @@ _RECOVERABLE = text(f"""
             FROM (SELECT x.* FROM transactions x
                   WHERE x.batch_id = :batch_id AND x.organization_id = :organization_id
                   UNION ALL
-                  SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS asked (id)
+                  SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS ids (id)
                   CROSS JOIN LATERAL (
                       SELECT * FROM transactions
-                      WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS}
+                      WHERE batch_id = ids.id / {POSITIONS} AND position = ids.id % {POSITIONS}
                         AND organization_id = :organization_id LIMIT 1) x) t
             CROSS JOIN LATERAL (SELECT amount FROM batches
                                 WHERE batches.id = t.batch_id AND organization_id = :organization_id LIMIT 1) b
-        ) asked
+        ) their_states
     ) counted
 """)

@@ -81,7 +81,7 @@ class Reversal(NamedTuple):
         Points | None, says("The sum of the points taken; null until done.", 100), Shown(name="amount")
     ]
     current_balance: Annotated[Points | None, says("The balance right after it; null until done.", 1_000)]
-    # Who reads the row adds this, if it is to be shown.
+    # Who reads the row adds this, if an answer has it.
     transactions: Annotated[
         Sequence[Mapping[str, Any]] | None,
         says("One per transaction asked for, in order; null until done."),
@@ -131,8 +131,8 @@ def entries_of(connection: Connection, reversal_id: int, *, organization_id: int
     return list(map(EntryRow._make, rows))
 
 
-# LIMIT 1 makes PostgreSQL find each transaction by its batch and position. Where nearly all batches have one recipient,
-# it would read the whole batch for each.
+# LIMIT 1 makes PostgreSQL find each transaction by its batch and position. Where nearly all batches have a single
+# recipient, it would read the whole batch for each.
 _ENTRIES = b"""
     SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed, e.code
     FROM reversal_entries e
@@ -170,9 +170,9 @@ def absent(connection: Connection, transaction_ids: Sequence[int], scope: Scope)
 
 
 _ABSENT = text(f"""
-    SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
+    SELECT ids.id FROM unnest(CAST(:ids AS bigint[])) AS ids (id)
     LEFT JOIN LATERAL (SELECT sandbox FROM transactions
-                       WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS}
+                       WHERE batch_id = ids.id / {POSITIONS} AND position = ids.id % {POSITIONS}
                          AND organization_id = :organization_id LIMIT 1) t ON true
     WHERE t.sandbox IS DISTINCT FROM CAST(:sandbox AS boolean)
 """)
@@ -194,7 +194,7 @@ def whole_reversal_payload(reversal: Reversal, entries: Sequence[EntryRow]) -> d
     return reversals.payload(reversal._replace(transactions=bodies))
 
 
-def recoverable_additions(found: Recoverable) -> dict[str, int]:
+def recoverable_additions(verdict: Recoverable) -> dict[str, int]:
     """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
     names = ("recoverable", "transactions", "held", "credited", "already_reversed", "not_debited")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(verdict, name) for name in names}

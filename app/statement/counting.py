@@ -33,7 +33,7 @@ def due(connection: Connection, *, at_most: int) -> list[Due]:
 
 
 def count_step(connection: Connection, organization_id: int, *, sandbox: bool) -> bool:
-    """Count the next step of an organization in one mode; False if there is none."""
+    """Count the next step of an organization in a mode; False if there is none."""
     lock_organization(connection, organization_id)
     of_mode = {"organization_id": organization_id, "sandbox": sandbox}
     until = connection.execute(_NEXT, of_mode | _limits()).scalar_one_or_none()
@@ -49,7 +49,7 @@ def _limits() -> dict[str, int]:
 
 
 def _nth(offset: str) -> str:
-    """Word in SQL the moment of the next move after so many others of one kind."""
+    """Word in SQL the moment of the next move after so many others of its kind."""
     kinds = (("batches", "issued_at"), ("refills", "created_at"), ("reversals", "done_at"))
     each = (
         f"(SELECT {moment} FROM {table} WHERE organization_id = o.id AND sandbox = m.sandbox"

@@ -18,7 +18,7 @@ _FORM = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
 
 
 class NoSuchMonth(PointsError):
-    """A text names no month, or one that is not there yet."""
+    """A text names no month, or a month that is not there yet."""
 
     status = 400
     field = "month"
@@ -61,8 +61,8 @@ def month_of(text: str | None, today: date, *, began: date) -> Month:
     Raises:
         NoSuchMonth: there is no such month, or it has not begun.
     """
-    found = _FORM.fullmatch(_name(today) if text is None else text)
-    year, month = (int(found[1]), int(found[2])) if found else (0, 0)
+    parts = _FORM.fullmatch(_name(today) if text is None else text)
+    year, month = (int(parts[1]), int(parts[2])) if parts else (0, 0)
     if year == 0 or date(year, month, 1) > today:
         sentence = f"The month must be one up to {_name(today)}, but is {shown(text or '')}."
         raise NoSuchMonth(sentence)

@@ -1,4 +1,4 @@
-"""The statement of an organization in one mode: one row for each day in UTC, each opening as the one before closed."""
+"""The statement of an organization in a mode: a row for each day in UTC, each opening as the day before closed."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
@@ -14,7 +14,7 @@ DAYS_MAX = 366
 
 # All that moves a balance: each row with the moment that puts it on a day, and what it adds to that day.
 # A batch counts when it was issued, a reversal when it was done. A reset of the sandbox is a refill, which may take
-# points away. The columns have one type in all parts, so that PostgreSQL looks each part up in its index.
+# points away. The columns have the same type in all parts, so that PostgreSQL looks each part up in its index.
 MOVES = """
     SELECT organization_id, sandbox, issued_at AS moment, CAST(0 AS bigint) AS refilled, debited_amount AS debited,
            CAST(0 AS bigint) AS reversed, CAST(0 AS bigint) AS returned, 1 AS batches, recipient_count AS transactions,
@@ -100,7 +100,7 @@ _TODAY = text("SELECT CAST(time_of(:id, :sandbox) AT TIME ZONE 'UTC' AS date)")
 
 
 def statement_of(connection: Connection, organization_id: int, *, sandbox: bool, first: date, last: date) -> Statement:
-    """Return the statement of an organization in one mode, from one day to another, both included.
+    """Return the statement of an organization in a mode, from one day to another, both included.
 
     Raises:
         InvalidRequest: the days are too many, in the wrong order, or not there yet.
@@ -147,7 +147,7 @@ def _total(lines: list[Line]) -> Line:
 
 
 # Counted days, and what is not counted yet, in one snapshot with the balance, from which the days are computed
-# backwards. All that is later than the last day is one row, of the day after it. If the last day is today, it is
+# backwards. All that is later than the last day is a single row, of the day after it. If the last day is today, it is
 # today's: only a clock that was put back has stamped it, and today closes with the balance as it is.
 _SUMS = text(f"""
     WITH organization AS MATERIALIZED (

@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 
 def part_of(connection: Connection, upload_id: int, batch_id: int) -> Part:
-    """Return which part of a sent list one of its batches is."""
+    """Return which part of a sent list a batch of it is."""
     return Part(*connection.execute(_PART_OF, {"id": upload_id, "batch_id": batch_id}).one())
 
 

@@ -1,4 +1,4 @@
-"""The parts of an uploaded list: each holds the recipients of one batch."""
+"""The parts of an uploaded list: each holds the recipients of a batch."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from app.values.addresses import parse
 
 
 class StoredPart(NamedTuple):
-    """The recipients of one batch, each with its line in the list."""
+    """The recipients of a batch, each with its line in the list."""
 
     number: int
     lines: Sequence[int]
@@ -58,7 +58,7 @@ def drop(connection: Connection, upload_ids: Sequence[int]) -> None:
 class Payable(NamedTuple):
     """The parts of a list as they are now, and whom a balance pays of them.
 
-    `digest` is another one when any recipient, its values, their order or the borders of the parts are others.
+    `digest` differs when any recipient, its values, their order or the borders of the parts are others.
     """
 
     parts: int
@@ -102,7 +102,7 @@ _PAYABLE = text("""
 
 
 def find(connection: Connection, upload_id: int, number: int) -> StoredPart | None:
-    """Return one part of a list; None once its lines are no longer kept. `number` is counted from 1."""
+    """Return a part of a list; None once its lines are no longer kept. `number` is counted from 1."""
     row: Any = connection.execute(_FIND, {"upload_id": upload_id, "number": number}).one_or_none()
     if row is None:
         return None

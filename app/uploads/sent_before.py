@@ -14,7 +14,7 @@ from app.errors import Refused
 from app.recipient_files.columns import Item
 from app.recipient_files.writing import written, written_unpaid
 from app.uploads import parts as upload_parts
-from app.uploads.uploads import Asked, UploadRow
+from app.uploads.uploads import Details, UploadRow
 from app.values.ids import POSITIONS
 
 
@@ -29,7 +29,7 @@ class SentBefore(NamedTuple):
     """What is known of earlier sends to the recipients of a list.
 
     `same_list` is the last send to just these recipients in this order, at any time; None: there was none. `lately`
-    finds them one by one, in whatever list or order.
+    finds each of them, in whatever list or order.
     """
 
     same_list: EarlierSend | None
@@ -39,7 +39,7 @@ class SentBefore(NamedTuple):
     def must_be_meant(self) -> bool:
         """Tell whether a member must say that the recipients are to get points again.
 
-        As many points under another label are told, and are no reason: a reward is often the same.
+        As many points under another label are named, and are no reason: a reward is often the same.
         """
         return self.same_list is not None or self.lately.same + self.lately.same_label > 0
 
@@ -83,11 +83,11 @@ class NewList(NamedTuple):
 
     content: bytes
     name: str
-    asked: Asked
+    details: Details
 
 
 def copy_of(connection: Connection, upload: UploadRow) -> NewList:
-    """Return the recipients of a sent list as a new one, with their amounts, references and labels.
+    """Return the recipients of a sent list as a new list, with their amounts, references and labels.
 
     Raises:
         Refused: its lines are no longer kept.
@@ -97,11 +97,11 @@ def copy_of(connection: Connection, upload: UploadRow) -> NewList:
     items = [item for part in parts if part is not None for item in part.items]
     if not items:
         raise Refused("The lines of this list are no longer kept: upload the list again.")
-    return NewList(written(items), upload.name, Asked(amount=upload.amount, label=upload.label))
+    return NewList(written(items), upload.name, Details(amount=upload.amount, label=upload.label))
 
 
 def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str) -> NewList:
-    """Return the recipients that the balance did not pay, of one or several batches, as a new list.
+    """Return the recipients that the balance did not pay, of these batches, as a new list.
 
     Raises:
         Refused: there are none.
@@ -111,7 +111,7 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str) ->
         if batch.status != ISSUED or batch.debited_count == batch.recipient_count:
             continue
         assert batch.debited_count is not None, "it is issued"
-        # The balance pays the first ones, so the rest is one range.
+        # The balance pays the first of them, so the rest is a single range.
         for row in transactions_of(
             connection,
             batch.id,
@@ -124,4 +124,4 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str) ->
             batch_ids.append(batch.id)
     if not items:
         raise Refused("Everybody was paid, or nothing is issued yet.")
-    return NewList(written_unpaid(items, batch_ids), f"unpaid of {name}", Asked())
+    return NewList(written_unpaid(items, batch_ids), f"unpaid of {name}", Details())

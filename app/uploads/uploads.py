@@ -15,16 +15,16 @@ from app.uploads import parts as upload_parts
 # The open questions that a member must answer before a list can be checked.
 SHEET, COLUMN, AMOUNT = "sheet", "column", "amount"
 
-# An unsent list is deleted after this time. Of a sent list one row stays, so that it is recognized if sent again.
+# An unsent list is deleted after this time. Of a sent list its row stays, so that it is recognized if sent again.
 UNSENT_KEPT_DAYS = 7
 SENT_KEPT_DAYS = 31
-# Unsent lists of an organization; one more deletes the oldest.
+# Unsent lists of an organization; a further list deletes the oldest.
 UNSENT_MAX = 50
-# Bad lines shown on the page of the check; the file has all of them.
+# Bad lines on the page of the check; the file has all of them.
 BAD_LINES_SHOWN = 100
 
 
-class Asked(NamedTuple):
+class Details(NamedTuple):
     """What a member says about a list: the name of a workbook's sheet, the column (from 0), the points, the label."""
 
     sheet: str | None = None
@@ -100,28 +100,35 @@ _ADD = text("""
 """)
 
 
-def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked | str, shown: dict[str, Any]) -> str:
+def judge(
+    connection: Connection,
+    upload_id: int,
+    details: Details,
+    content_or_question: Checked | str,
+    findings: dict[str, Any],
+) -> str:
     """Store the result of a check: the recipients, or the open question. Return the upload's token.
 
     Args:
-        found: the checked list, or the open question, `SHEET`, `COLUMN` or `AMOUNT`.
-        shown: what the page of the check shows besides the bad lines.
+        content_or_question: the checked list, or the open question, `SHEET`, `COLUMN` or `AMOUNT`.
+        findings: what the page of the check shows besides the bad lines.
     """
     upload_parts.drop(connection, [upload_id])
-    lines, rows = (found.bad, found.bad_rows) if isinstance(found, Checked) else ((), ())
+    checked = content_or_question if isinstance(content_or_question, Checked) else None
+    lines, rows = ((), ()) if checked is None else (checked.bad, checked.bad_rows)
     bad = [line._asdict() for line in lines]
     whole = [line | {"cells": row.cells, "fits": row.fault is None} for line, row in zip(bad, rows, strict=True)]
     parameters = {
         "id": upload_id,
-        **asked._asdict(),
-        "question": None if isinstance(found, Checked) else found,
-        **{name: getattr(found, name, None) for name in ("recipients", "points", "digest")},
-        "findings": _json(shown | {"bad": len(bad), "bad_lines": bad[:BAD_LINES_SHOWN]}),
+        **details._asdict(),
+        "question": content_or_question if checked is None else None,
+        **{name: getattr(checked, name, None) for name in ("recipients", "points", "digest")},
+        "findings": _json(findings | {"bad": len(bad), "bad_lines": bad[:BAD_LINES_SHOWN]}),
         "bad_lines": _json(whole),
     }
     token: str = connection.execute(_JUDGE, parameters).scalar_one()
-    if isinstance(found, Checked):
-        upload_parts.add(connection, upload_id, found.parts)
+    if checked is not None:
+        upload_parts.add(connection, upload_id, checked.parts)
     return token
 
 
@@ -146,9 +153,9 @@ def settle(connection: Connection, upload_id: int, terms: Terms) -> None:
 
 
 def get(connection: Connection, token: str, scope: Scope, *, lock: bool = False) -> UploadRow:
-    """Return one list of an organization and mode.
+    """Return a list of an organization and mode.
 
-    With `lock`, other transactions that would change or send it wait until this one ends.
+    With `lock`, other transactions that would change or send it wait for the end of this transaction.
 
     Raises:
         NotFound: they have no such list, or it was deleted.
@@ -192,7 +199,7 @@ _MARK_SENT = text("""
 
 
 def forget(connection: Connection, *, at_most: int) -> int:
-    """Delete up to `at_most` lists past their time; of a sent list one row stays. Return how many there were."""
+    """Delete up to `at_most` lists past their time; of a sent list its row stays. Return how many there were."""
     parameters = {"unsent_days": UNSENT_KEPT_DAYS, "sent_days": SENT_KEPT_DAYS, "at_most": at_most}
     old = list(connection.execute(_OLD, parameters).scalars())
     upload_parts.drop(connection, old)

@@ -34,7 +34,7 @@ class Address(NamedTuple):
 
 
 def parse(raw: str) -> Address:
-    """Read one address: trim blanks, check the syntax without DNS, keep dots and plus signs.
+    """Read an address: trim blanks, check the syntax without DNS, keep dots and plus signs.
 
     Raises:
         InvalidAddress: the text is not an address; the sentence says why without repeating it.
@@ -74,5 +74,5 @@ def is_costly(raw: str) -> bool:
 
 
 def _without_quotes(reason: str) -> str:
-    """Return a library's reason as one printable line; it may quote any character."""
+    """Return a library's reason as a printable line; it may quote any character."""
     return "".join(character if character.isprintable() else "?" for character in reason)[:200]

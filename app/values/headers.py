@@ -9,7 +9,7 @@ from typing import Any
 # What follows ^ and precedes $ in JSON Schema too.
 REQUEST_ID = "[A-Za-z0-9._:/+=@-]{1,128}"
 
-# Never an API key, even if a caller sends one: request ids are logged and sent to workers.
+# Never an API key, even if a caller sends it: request ids are logged and sent to workers.
 _USABLE = re.compile(rf"(?!.*pts_(?:live|dev|platform)_){REQUEST_ID}\Z")
 
 
@@ -19,7 +19,7 @@ def is_request_id(text: str) -> bool:
 
 
 def request_id_of(given: str | None) -> str:
-    """Return the id of a request: the given `X-Request-Id` if it is acceptable, else a new one."""
+    """Return the id of a request: the given `X-Request-Id` if it is acceptable, else a new id."""
     return given if given and is_request_id(given) else os.urandom(16).hex()
 
 

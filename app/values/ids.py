@@ -1,4 +1,4 @@
-"""Ids of rows: one beyond 64 bits is not found, and a transaction's id is made of its batch and position."""
+"""Ids of rows: no row has an id beyond 64 bits, and a transaction's id is made of its batch and position."""
 
 from app.errors import NotFound
 

@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
     daily_limit: int | None = None
 
     def allow(self, scopes: Collection[str]) -> bool:
-        """Tell whether the key may make a call that needs one of these scopes; none: the call needs no scope."""
+        """Tell whether the key may make a call that needs any of these scopes; none: the call needs no scope."""
         return self.scopes is None or not scopes or any(scope in self.scopes for scope in scopes)
 
     def payload(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ UNBOUNDED = Bounds()
 
 
 def _end_in_words(end: datetime) -> str:
-    """Return an end as people gave it: a day, where it is the end of one, else the moment."""
+    """Return an end as people gave it: a day, where it is a day's end, else the moment."""
     in_utc = end.astimezone(UTC)
     return moment(end) if in_utc.time() != time() else f"the end of {in_utc.date() - timedelta(days=1)} UTC"
 

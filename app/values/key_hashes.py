@@ -32,7 +32,7 @@ class NewKey:
 
 
 def new_key(*, sandbox: bool) -> NewKey:
-    """Make a key of an organization, of 256 random bits: a development key for the sandbox, else a live one."""
+    """Make a key of an organization, of 256 random bits: a development key for the sandbox, else a live key."""
     return _new(DEVELOPMENT_PREFIX if sandbox else _LIVE_PREFIX)
 
 
@@ -49,12 +49,12 @@ def _new(prefix: str) -> NewKey:
 
 def start_in(text: str) -> str | None:
     """Return the public beginning of the key that a text holds, such as `pts_live_4dH2`; None if it holds none."""
-    found = _START.search(text)
-    return None if found is None else found[0]
+    match = _START.search(text)
+    return None if match is None else match[0]
 
 
 def hash_key(text: str) -> bytes:
-    """Return the 32 bytes by which a key is stored and found.
+    """Return the 32 bytes by which a key is stored and looked up.
 
     A plain SHA-256 is enough: nobody can guess 256 random bits. A slow hash would delay every request.
     """
@@ -87,5 +87,5 @@ def new_token() -> tuple[str, bytes]:
 
 
 def hash_token(token: str) -> bytes:
-    """Return the 32 bytes by which a token is stored and found."""
+    """Return the 32 bytes by which a token is stored and looked up."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""Passwords of members: what one must be, and its hash by argon2."""
+"""Passwords of members: what a password must be, and its hash by argon2."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -47,7 +47,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def unwrapped(address: IPAddress) -> IPAddress:
-    """Return the IPv4 address that an IPv6 one stands for (mapped, NAT64, 6to4), or the address itself."""
+    """Return the IPv4 address that an IPv6 address stands for (mapped, NAT64, 6to4), or the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:
@@ -67,6 +67,6 @@ def networks(text: str) -> tuple[IPNetwork, ...]:
     """Read a list of networks, with commas between them.
 
     Raises:
-        ValueError: one of them is not a network, or is an address within one.
+        ValueError: any of them is not a network, or is an address within a network.
     """
     return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())

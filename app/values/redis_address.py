@@ -1,4 +1,4 @@
-"""The address of Redis: one server, or a master that Sentinels watch and replace when it fails."""
+"""The address of Redis: a single server, or a master that Sentinels watch and replace when it fails."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -59,7 +59,7 @@ def names_sentinels(url: str) -> bool:
 
 
 def require_known_options(url: str) -> None:
-    """Check the query of an address of one server.
+    """Check the query of an address of a single server.
 
     Raises:
         ValueError: the Redis client does not know an option or does not accept its value.

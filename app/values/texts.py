@@ -1,4 +1,4 @@
-"""Texts that somebody has sent or typed: labels, references and names, and how a sentence shows one."""
+"""Texts that somebody has sent or typed: labels, references and names, and how a sentence shows such a text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Times: how one is written in every HTTP answer and by every command, how one is read, and how far ahead it may be."""
+"""Times: how every HTTP answer and every command writes them, how they are read, and how far ahead they may be."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ TIMESTAMP_FORM = (
 )
 
 _FORM = re.compile(TIMESTAMP_FORM)
-# The offsets that zones have, which generators of times do not keep to: callers are told in words.
+# The offsets that zones have, which generators of times do not keep to: the refusal says them in words.
 _OFFSETS = re.compile(r"[Zz]|[+-](0[0-9]|1[01]):(00|15|30|45)|[+-]12:00|\+(12:(15|30|45)|13:(00|15|30|45)|14:00)")
 _EXAMPLE = "2026-01-31T09:30:00Z"
 
@@ -23,18 +23,18 @@ def timestamp(moment: datetime) -> str:
 
 
 def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
-    """Read a time, in UTC, to the microsecond. More than six decimals are rounded down, or up if asked.
+    """Read a time, in UTC, to the microsecond. More than six decimals are rounded down, or with `round_up` up.
 
     Raises:
         ValueError: it has another form, or there is no such time; the text completes “The <name> …”.
     """
-    found = _FORM.fullmatch(text)
-    if not found:
+    parts = _FORM.fullmatch(text)
+    if not parts:
         raise ValueError(f"must be a time in ISO 8601 with its zone, such as {_EXAMPLE}, but is {shown(text)}.")
-    if not _OFFSETS.fullmatch(found[3]):
+    if not _OFFSETS.fullmatch(parts[3]):
         offsets = "an offset of whole quarters of an hour from -12:00 to +14:00"
         raise ValueError(f"must be a time with {offsets}, but is {shown(text)}.")
-    is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
+    is_cut = (parts[2] or "")[len(".123456") :].strip("0") != ""
     try:
         moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # It keeps six decimals.
         return moment + timedelta(microseconds=1) if is_cut and round_up else moment

@@ -1,4 +1,4 @@
-"""The faults of one request, collected so that one answer reports them all."""
+"""The faults of a request, collected so that its answer reports them all."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -87,7 +87,7 @@ class FaultsFound:
 
 
 def unknown_name(kind: str, name: str, known: Collection[str], *, taker: str) -> str:
-    """Say that there is no field or parameter (`kind`) of this name. Name the nearest one, or those `taker` takes."""
+    """Say that there is no field or parameter (`kind`) of this name. Name the nearest, or those `taker` takes."""
     near = [] if len(name) > _NAME_LENGTH_MAX else get_close_matches(name.lower(), known, n=1)
     taken = f"{taker} takes {', '.join(known)}." if known else f"{taker} takes no {kind}."
     return f"There is no {kind} of this name: {f'did you mean {near[0]}?' if near else taken}"

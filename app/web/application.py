@@ -142,7 +142,7 @@ def _unexpected_failure(error: Exception) -> Response:
 # Measured on 10,000 transactions: docs/performance.md.
 _LEVEL = 1
 _SHORTEST_BYTES = 1_025
-_GZIP = 31  # The window and the container, in one number of zlib's.
+_GZIP = 31  # The window and the container, in a single number of zlib's.
 
 
 def compress_if_asked(response: Response) -> None:

@@ -27,7 +27,7 @@ class CallerSocket(socket.socket):
     is_too_slow = False
     # The received bytes of the current request, up to its first line: they say how to answer a malformed request.
     beginning = b""
-    # gunicorn's request that is being answered, if any; whether its caller waits to be told to send the body; and
+    # gunicorn's request that is being answered, if any; whether its caller waits for permission to send the body; and
     # whether each byte of the body gives it more time.
     _request: Any = None
     _awaits_continue = False
@@ -49,16 +49,16 @@ class CallerSocket(socket.socket):
         self._awaits_continue = request._expected_100_continue  # noqa: SLF001
         request._expected_100_continue = False  # noqa: SLF001
         if self._awaits_continue:
-            request.must_close = True  # Unless the body is asked for: what comes next is unknown.
+            request.must_close = True  # Unless the body is requested: what comes next is unknown.
 
     def end_answer(self) -> None:
-        """Forget the request. A body that nobody has asked for is not read."""
+        """Forget the request. A body that nobody has requested is not read."""
         self._request = None
         if self._awaits_continue:
             self._awaits_continue, self.read_until = False, 0.0
 
     def trust(self, length: int | None) -> None:
-        """Give the caller time for a body of this length, or of an unknown one: its key is good."""
+        """Give the caller time for a body of this length, or of an unknown length: its key is good."""
         if length is None:
             self._is_trusted = True
         else:

@@ -60,7 +60,7 @@ def require_clear_head(request: Any) -> None:
         # gunicorn would take gzip off the list and give the application what is still compressed.
         if name == "TRANSFER-ENCODING" and value.lower() != "chunked":
             raise HeadError("request", "The Transfer-Encoding must be chunked and nothing else.")
-    # WSGI makes one name of `A-B` and `A_B`.
+    # WSGI makes the same name of `A-B` and `A_B`.
     request.headers = [header for header in request.headers if "_" not in header[0]]
     # gunicorn would refuse a trailer that is named like some headers, and keep the others.
     request.parse_headers = _drop_trailers
@@ -126,7 +126,7 @@ class GatewayWorker(ThreadWorker):
     """
 
     def handle(self, conn: Any) -> Any:
-        """Take one request from a connection, and close the connection if it was the last.
+        """Take a request from a connection, and close the connection if it was the last.
 
         gunicorn would close it in the main thread, which could block every caller for two seconds.
         """
@@ -142,7 +142,7 @@ class GatewayWorker(ThreadWorker):
         return kept
 
     def finish_request(self, conn: Any, fs: Any) -> None:
-        """Keep a connection for its next request; for a closed one only correct the count."""
+        """Keep a connection for its next request; for a closed connection only correct the count."""
         if conn.sock.fileno() == -1:
             self.nr_conns -= 1
         else:

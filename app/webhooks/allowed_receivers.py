@@ -52,7 +52,7 @@ def parse(url: str) -> Receiver:
     """Take a URL apart.
 
     Raises:
-        ReceiverRefused: it is not a URL, or not one that may ever be called.
+        ReceiverRefused: it is not a URL, or a URL that may never be called.
     """
     if len(url) > URL_LENGTH_MAX:
         raise ReceiverRefused(f"must have at most {URL_LENGTH_MAX} characters.")
@@ -98,20 +98,20 @@ def resolve(receiver: Receiver, *, timeout_s: float) -> Sequence[IPAddress]:
     Raises:
         ReceiverRefused: an address may not be called, or not without TLS, or the name leads nowhere in time.
     """
-    asked = _resolvers.submit(_look_up, receiver.host, receiver.port)
+    lookup = _resolvers.submit(_look_up, receiver.host, receiver.port)
     try:
-        found = asked.result(timeout=max(timeout_s, 0.0))
+        addresses = lookup.result(timeout=max(timeout_s, 0.0))
     except (OSError, UnicodeError, FutureTimeoutError):
-        asked.cancel()
+        lookup.cancel()
         raise ReceiverRefused("has a name that leads to no address at present.", "name_not_found") from None
-    for address in found:
+    for address in addresses:
         if is_allowed(address):
             continue
         if not is_public(address):
             raise ReceiverRefused("leads to an address that is not public.")
         if receiver.scheme != "https":
             raise ReceiverRefused("must begin with https://.", "https_required")
-    return found
+    return addresses
 
 
 def is_allowed(address: IPAddress) -> bool:
@@ -126,9 +126,9 @@ def _look_up(host: str, port: int) -> list[IPAddress]:
     Raises:
         OSError: it knows no address of this name.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    # A zone (fe80::1%eth0) is left out: an address with one is not public anyway.
-    addresses = [ip_address(str(address[0]).partition("%")[0]) for *_, address in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    # A zone (fe80::1%eth0) is left out: an address with a zone is not public anyway.
+    addresses = [ip_address(str(address[0]).partition("%")[0]) for *_, address in entries]
     if not addresses:
         raise OSError
     return list(dict.fromkeys(addresses))

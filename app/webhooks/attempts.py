@@ -1,4 +1,4 @@
-"""Attempts to deliver an event: the outcome of one, when the next follows a failure, and how long they are kept."""
+"""Attempts to deliver an event: the outcome of each, when the next follows a failure, and how long they are kept."""
 
 import random
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ DELAY_MAX_S = 2 * SCHEDULE_S[-1]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """The outcome of one attempt.
+    """The outcome of an attempt.
 
     `status` is the HTTP status, None without an answer. `error` is a word for why it failed, None if it did not.
-    `retry_after_s` is what the receiver asked for.
+    `retry_after_s` is what the receiver requested.
     """
 
     at: datetime
@@ -49,7 +49,7 @@ def delay_s(failures: int, *, retry_after_s: float | None) -> float:
 
     Args:
         failures: how often this event has failed, including this time.
-        retry_after_s: what the receiver asked for.
+        retry_after_s: what the receiver requested.
     """
     step = SCHEDULE_S[min(failures, len(SCHEDULE_S)) - 1]
     spread = step * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311  # nosec B311  # It guards no secret.

@@ -16,7 +16,7 @@ from app.webhooks.posting import Poster
 from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, decrypted
 from app.webhooks.webhook import DISABLED, upcoming
 
-# A worker leaves a webhook after this time, so that one with many events does not hold up others.
+# A worker leaves a webhook after this time, so that a webhook with many events does not hold up others.
 TURN_S = 15.0
 # A webhook whose secret cannot be decrypted is tried again after this time. That does not count as a failure.
 _WITHOUT_KEY_S = 60.0

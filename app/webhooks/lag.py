@@ -51,11 +51,11 @@ class LagOfStatus:
     seconds: float = 0.0
 
 
-def lag_by_status(found: Sequence[Lag]) -> dict[str, LagOfStatus]:
+def lag_by_status(all_lags: Sequence[Lag]) -> dict[str, LagOfStatus]:
     """Sum up lags by the status of the webhooks."""
     by_status: dict[str, LagOfStatus] = {}
     for status in STATUSES:
-        those = [lag for lag in found if lag.webhook.status == status]
+        those = [lag for lag in all_lags if lag.webhook.status == status]
         by_status[status] = LagOfStatus(
             webhooks=len(those),
             events=max((lag.events for lag in those), default=0),

@@ -54,7 +54,7 @@ class Poster:
             self._line.pool.close()
 
     def attempt(self, event: Event, secrets: Sequence[str]) -> Attempt:
-        """Make one attempt to deliver an event, within 15 s in all.
+        """Make an attempt to deliver an event, within 15 s in all.
 
         It never raises: an attempt that left no trace would be made again at once, and for ever.
 
@@ -128,7 +128,7 @@ def _word_of(error: Exception) -> str:
     if isinstance(error, httpcore.TimeoutException):
         return "timeout"
     if isinstance(error, httpcore.ConnectError):
-        return "tls_failed" if any(isinstance(one, SSLError) for one in error.args) else "not_connected"
+        return "tls_failed" if any(isinstance(cause, SSLError) for cause in error.args) else "not_connected"
     return "connection_lost" if isinstance(error, httpcore.NetworkError) else "broken_answer"
 
 
@@ -137,7 +137,7 @@ def _header(response: httpcore.Response, wanted: bytes) -> str | None:
 
 
 def signed_headers(body: bytes, *, event_id: str, secrets: Sequence[str], at: datetime) -> list[tuple[str, str]]:
-    """Return the headers of Standard Webhooks: one signature for each secret (`whsec_…`).
+    """Return the headers of Standard Webhooks: a signature for each secret (`whsec_…`).
 
     Args:
         at: the moment of the attempt, in UTC.

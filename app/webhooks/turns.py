@@ -11,7 +11,7 @@ class Turns:
     """The webhooks that are delivered to now, and those that wait, the longest waiting first.
 
     An organization begins another delivery only while it has fewer than half as many as there are free threads. So each
-    organization with slow receivers takes a smaller share than the one before it, and some threads stay free for those
+    organization with slow receivers takes a smaller share than that before it, and some threads stay free for those
     that have none under way. Whatever the number of organizations, receivers known to be slow leave a quarter of the
     threads to the others.
     """
@@ -26,7 +26,7 @@ class Turns:
     def found(self, due: Sequence[Due]) -> list[int]:
         """Take note of the webhooks that are due; return those to begin with now."""
         with self._lock:
-            now_due = {one.webhook_id: one for one in due if one.webhook_id not in self._under_way}
+            now_due = {webhook.webhook_id: webhook for webhook in due if webhook.webhook_id not in self._under_way}
             still = {webhook_id: now_due[webhook_id] for webhook_id in self._waiting if webhook_id in now_due}
             self._waiting = still | now_due
             return self._begin()
@@ -39,14 +39,14 @@ class Turns:
 
     def _begin(self) -> list[int]:
         begun: list[int] = []
-        shares = Counter(one.organization_id for one in self._under_way.values())
-        slow = sum(one.is_slow for one in self._under_way.values())
-        for one in list(self._waiting.values()):
-            if one.is_slow and slow >= self._slow_at_most:
+        shares = Counter(webhook.organization_id for webhook in self._under_way.values())
+        slow = sum(webhook.is_slow for webhook in self._under_way.values())
+        for webhook in list(self._waiting.values()):
+            if webhook.is_slow and slow >= self._slow_at_most:
                 continue
-            if shares[one.organization_id] < (self._threads - len(self._under_way)) / 2:
-                self._under_way[one.webhook_id] = self._waiting.pop(one.webhook_id)
-                shares[one.organization_id] += 1
-                slow += one.is_slow
-                begun.append(one.webhook_id)
+            if shares[webhook.organization_id] < (self._threads - len(self._under_way)) / 2:
+                self._under_way[webhook.webhook_id] = self._waiting.pop(webhook.webhook_id)
+                shares[webhook.organization_id] += 1
+                slow += webhook.is_slow
+                begun.append(webhook.webhook_id)
         return begun

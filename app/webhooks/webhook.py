@@ -174,7 +174,7 @@ _LOOKED_AT_MAX = 5_000
 
 
 class Follower(Protocol):
-    """What follows the log from a position: a webhook, or one that a worker owns."""
+    """What follows the log from a position: a webhook, or its cursor that a worker owns."""
 
     @property
     def id(self) -> int: ...

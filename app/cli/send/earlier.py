@@ -86,7 +86,7 @@ def _require_answered(run: Run, payer: tuple[str, str]) -> None:
 class _Paid:
     """The payments of other campaigns, certain or possible, to recipients of this list.
 
-    Two payments with one label are the same if they have the same reference, or, unless both have one, the same
+    Two payments with the same label are the same if they have the same reference, or, unless both have one, the same
     address. A line with its own label is also compared with payments that have the common label: its own label may not
     have been used then.
     """

@@ -131,7 +131,7 @@ def _outcome(run: Run) -> None:
         if run.unanswered
         else None,
         "Not sent": points(unsent) if unsent > 0 else None,
-        # A replay shows the balance right after its batch, which is an old one.
+        # A replay shows the balance right after its batch, which is an old balance.
         "Left after" if is_news else "Balance then": points(run.balance),
         "Each line": str(run.results.path),
     }

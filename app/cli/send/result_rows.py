@@ -50,7 +50,7 @@ class Request:
         """Return the outcome of each line, in the order of the list, without the last column (the check)."""
         label_of_all, again = _cell(self.body.get("label") or ""), _cell(self.again or "")
         payer = f"{word(self.sandbox)},{self.organization_id}"
-        time_cell = cache(timestamp)  # All transactions of a batch have one time.
+        time_cell = cache(timestamp)  # All transactions of a batch have the same time.
         rows = []
         for line, item, transaction in zip(self.lines, self.items, issued.transactions, strict=True):
             flags, reason = _FLAGS[transaction.debited, transaction.credited]
@@ -72,7 +72,7 @@ def identity_of(row: Mapping[str, str]) -> str:
 
 
 def address_of(row: Mapping[str, str]) -> str:
-    """Return the address of a row without the apostrophe of `text_of`; no address begins with one."""
+    """Return the address of a row without the apostrophe of `text_of`; no address begins with an apostrophe."""
     return row["email"].removeprefix("'")
 
 
@@ -82,7 +82,7 @@ def reference_of(row: Mapping[str, str]) -> str | None:
 
 
 def text_of(text: str) -> str:
-    """Return a text as the result file has it: on one line, and never a spreadsheet's formula."""
+    """Return a text as the result file has it: on a single line, and never a spreadsheet's formula."""
     return for_spreadsheet(CONTROL.sub(" ", text))
 
 

@@ -1,6 +1,6 @@
 """The result file, `FILE.result.csv`: the outcome of each line, appended part by part, never changed.
 
-Each row ends with a checksum of its part (the rows of one batch) and all parts before, which shows when another program
+Each row ends with a checksum of its part (the rows of a batch) and all parts before, which shows when another program
 has saved the file. Each request is also noted in a separate file beside it, from before it is sent until its rows are
 written.
 """
@@ -59,7 +59,7 @@ class ResultFile:
             raise self._changed_by_others()
 
     def _checked_parts(self) -> Iterator[list[bytes]]:
-        """Yield the lines of each part, up to the first one with a wrong check, and note where it ends."""
+        """Yield the lines of each part, up to the first part with a wrong check, and note where it ends."""
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -109,7 +109,7 @@ class ResultFile:
     def write_unpaid(self, campaign: str, own: Sequence[str]) -> Path:
         """Write the campaign's unpaid recipients, with the columns of `own`, into a list that can be sent later.
 
-        The list's column of batch ids makes it another campaign: under the keys of this one they would stay unpaid.
+        The list's column of batch ids makes it another campaign: under this campaign's keys they would stay unpaid.
         """
         stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)

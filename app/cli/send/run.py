@@ -1,4 +1,4 @@
-"""The state of one run of `points send`: the options, the list, and the progress."""
+"""The state of a run of `points send`: the options, the list, and the progress."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class Run:
         self.size = self.limits.recipients
         # The sums of all parts: `points` counts debited points, `replayed` batches that were issued before.
         self.totals = Counter[str]()
-        # Right after the part that was issued last, which is the one with the highest id: two are on their way at once.
+        # Right after the part that was issued last, which is that with the highest id: two are on their way at once.
         self.balance: int = self.organization.balance
         self._last_batch_id = 0
         self.stopped: str | None = None
@@ -84,7 +84,7 @@ class Run:
         return self.recipients.points(self.choices.amount) - self.points_before
 
     def amount_of(self, item: Item) -> int:
-        """Return an item's own amount, or the one for all."""
+        """Return an item's own amount, or that for all."""
         amount = self.choices.amount if item.amount is None else item.amount
         assert amount is not None, "without --amount each item has its own"
         return amount

@@ -128,7 +128,7 @@ def _reading(choices: Choices, text: ListText) -> Reading:
 
 
 def _lock(raw: BinaryIO, choices: Choices) -> None:
-    """Prevent another run of the same list until this one ends."""
+    """Prevent another run of the same list until this run ends."""
     try:
         fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""*Batches*: one with its transactions; and what is done before the issue: answer, cancel, move."""
+"""*Batches*: a batch with its transactions; and what is done before the issue: answer, cancel, move."""
 
 from functools import partial
 
@@ -35,7 +35,7 @@ _RECIPIENTS_SHOWN = 10
 
 @pages.get("/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> str:
-    first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The place of the first one shown, from 0.
+    first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The first place on the page, from 0.
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
@@ -59,7 +59,7 @@ def show_batch(batch_id: int) -> str:
         part=part,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
-        shown=TRANSACTIONS_SHOWN,
+        page_size=TRANSACTIONS_SHOWN,
         organization=who.organization,
     )
 

@@ -88,7 +88,7 @@ def batches_of(connection: Connection, upload: UploadRow) -> list[Batch]:
 
 @pages.post("/send/<token>/again", role=SENDER)
 def copy_list(token: str) -> Page:
-    """Make a new list of a sent one."""
+    """Make a new list of a list that was sent."""
 
     def new_list(connection: Connection) -> NewList:
         upload = get_list(connection, token)
@@ -101,7 +101,7 @@ def copy_list(token: str) -> Page:
 
 @pages.post("/send/<token>/unpaid", role=SENDER)
 def list_unpaid(token: str) -> Page:
-    """Make a new list of those recipients of a sent one who were not paid."""
+    """Make a new list of those recipients of a sent list who were not paid."""
     return _made(lambda connection: _unpaid(connection, token), or_back_to=url_for("console.outcome", token=token))
 
 

@@ -24,7 +24,7 @@ _LINK_LOST = "The link was shown then. If it was not copied, make another on the
 
 @pages.form("/members", role=ADMIN)
 def members() -> Page:
-    """Show the members, and add one."""
+    """Show the members, and add another."""
     form, who = MemberForm(), current_member()
     if not form.validate_on_submit():
         return _list_page(form), 400 if form.is_submitted() else 200

@@ -96,7 +96,7 @@ _DAYS_SHOWN = 30
 
 
 class Months(NamedTuple):
-    """The points of this month so far and of the last one: up to the same day of the month, and whole."""
+    """The points of this month so far and of the last month: up to the same day of the month, and whole."""
 
     first_day: date
     so_far: int

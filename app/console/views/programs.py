@@ -1,4 +1,4 @@
-"""What an organization's programs use: *Keys* and *Webhooks*, with what is shown once."""
+"""What an organization's programs use: *Keys* and *Webhooks*, with what a page shows only once."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ def _list_page(form: WebhookForm) -> str:
 
 
 def _by_type(faults: Faults, types: Sequence[str]) -> Faults:
-    """Return the faults of a webhook for a person, who has written the types as one text and not as an array."""
+    """Return the faults of a webhook for a person, who has written the types as a text and not as an array."""
     others = {name: sentences for name, sentences in faults.items() if name.partition(".")[0] != "types"}
     by_place = {f"types.{place}": pattern for place, pattern in enumerate(types)}
     of_types = [f"{shown(pattern)}: {faults[place][0]}" for place, pattern in by_place.items() if place in faults]

@@ -42,14 +42,14 @@ from app.values.zones import whole_day
 class Search(NamedTuple):
     """A list of `kind`, and its search: a form that is sent by GET, with a field for each filter.
 
-    `fixed` are filters that are not asked for. `shown` makes what the template takes of the rows of a page.
+    `fixed` are filters without a field. `context_of` makes what the template takes of the rows of a page.
     """
 
     kind: str
     fields: Mapping[str, Any]
     page_of: Callable[..., Page[Any]]
     totals_of: Callable[..., Any] | None = None
-    shown: Callable[[Sequence[Any]], dict[str, Any]] = lambda rows: {"rows": rows}
+    context_of: Callable[[Sequence[Any]], dict[str, Any]] = lambda rows: {"rows": rows}
     fixed: Mapping[str, str] | None = None
 
     def form(self, choices: Mapping[str, Sequence[SelectChoice]]) -> BaseForm:
@@ -119,7 +119,7 @@ SEARCHES = {
     "batches": Search("batches", _BATCH, _far(batch_pages.page), batch_pages.totals),
     "transactions": Search("transactions", _TRANSACTION | _days("Issued"), *_ISSUED),
     "held": Search("transactions", _HELD | _days("Issued"), *_ISSUED, fixed={"state": HELD}),
-    "reversals": Search("reversals", _REVERSAL, lists.reversals, shown=_reversals),
+    "reversals": Search("reversals", _REVERSAL, lists.reversals, context_of=_reversals),
     "requests": Search("requests", _REQUEST, _far(lists.requests)),
 }
 
@@ -129,7 +129,7 @@ def _show(name: str, of: Search) -> str:
         who = calling_member(connection)
         form = of.form(_choices(connection, who, of))
     rows, names = _page_found(of, who, form)
-    return render_template(f"console/{name}.html", **of.shown(rows), **names)
+    return render_template(f"console/{name}.html", **of.context_of(rows), **names)
 
 
 def _choices(connection: Connection, who: Caller, of: Search) -> dict[str, list[SelectChoice]]:
@@ -181,7 +181,7 @@ def _page_found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any],
     page_request = _page_request(of, who, form)
     page: Page[Any] = Page([], None)
     totals, wanted = None, {"filters": page_request.filters, "limit": page_request.limit}
-    # Of one address the points are not those of its batches.
+    # Of an address the points are not those of its batches.
     has_totals = page_request.start is None and (of.kind != "batches" or page_request.filters.email_key is None)
     if not form.errors:
         with nullcontext() if of.kind == "reversals" else searches.turn():  # There are few reversals.
@@ -189,11 +189,11 @@ def _page_found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any],
             if of.totals_of and has_totals and any(text.strip() for text in request.args.values()):
                 totals = long_read(partial(of.totals_of, first=page, **wanted))
     cursor = next_cursor(of.kind, page_request, page)
-    return page.rows, {"form": form, "next_cursor": cursor, "totals": totals, "asked": request.args}
+    return page.rows, {"form": form, "next_cursor": cursor, "totals": totals, "query": request.args}
 
 
 def _is_address(text: str) -> bool:
-    """Tell whether a text is a whole address, which an index finds; anything else is a part of one."""
+    """Tell whether a text is a whole address, which an index finds; anything else is a part of an address."""
     try:
         parse(text)
     except InvalidAddress:
@@ -206,7 +206,7 @@ def _query(parameters: Mapping[str, str]) -> Query:
 
 
 def _say(form: BaseForm, error: InvalidRequest) -> None:
-    """Show the faults of a query beside the fields of the form; one that is in no field is of the page's address."""
+    """Show the faults of a query beside the fields of the form; a fault in no field is of the page's address."""
     of_fields = {name: sentences for name, sentences in error.faults.items() if _NAMES.get(name, name) in form}
     for name in {"created_from", "created_to"} & set(of_fields):
         of_fields[name] = [f"{subject(form[name].label.text)} must be a day of the calendar, such as 2026-01-31."]
@@ -223,7 +223,7 @@ def _file(of: Search) -> Response:
     The parameter `after` has it go on behind a row, the last of a file that broke off.
 
     Raises:
-        InvalidRequest: something is asked for in a wrong way.
+        InvalidRequest: a filter is wrong.
         NotFound: there is no such row.
     """
     form = of.form({})

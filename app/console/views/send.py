@@ -41,7 +41,7 @@ def send() -> Page:
     token = form_id()
     try:
         # The form's id is the list's token, so a form that is sent again leads to the same list.
-        return checked_page(slow_work.keep(content, name, form.asked(), token=token), token)
+        return checked_page(slow_work.keep(content, name, form.details(), token=token), token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
@@ -73,12 +73,12 @@ def check_again(token: str) -> Page:
         return _checked(upload, form, None), 400
     # The columns of another sheet are others.
     column = form.column.data if form.sheet.data == upload.sheet else None
-    asked = form.asked(sheet=form.sheet.data, column=column)
+    details = form.details(sheet=form.sheet.data, column=column)
     kept = {"sheets": (upload.findings or {}).get("sheets", [])}
     if form.sheet.data == upload.sheet:
         kept["choices"] = (upload.findings or {}).get("choices", [])
     try:
-        return checked_page(slow_work.keep_again(upload, content, asked, kept), token)
+        return checked_page(slow_work.keep_again(upload, content, details, kept), token)
     except (Busy, Refused) as error:
         say_beside(_field_of(form, upload), as_sentence(error.sentence))
         return refused_form(_checked(upload, form, None), error)

@@ -1,4 +1,4 @@
-"""Signing in, by e-mail address and password or by the link that lets a member choose one; and out."""
+"""Signing in, by e-mail address and password or by the link that lets a member choose a password; and out."""
 
 import ipaddress
 import re
@@ -54,7 +54,7 @@ def _page(form: SignInForm, kept: Kept | None) -> str:
 
 
 def _token_for(email: str, password: str) -> str | None:
-    """Return the token of a new session, or None. An unknown address takes as much work as a known one."""
+    """Return the token of a new session, or None. An unknown address takes as much work as a known address."""
     try:
         email_key = parse(email).key
     except InvalidAddress:
@@ -162,7 +162,7 @@ def _browser() -> str:
 
 
 def _address() -> str:
-    """Return the caller's IP address: of a proxy in a private network, the one that it names last."""
+    """Return the caller's IP address: of a proxy in a private network, the address that it names last."""
     direct = request.remote_addr or ""
     named = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
     is_direct = _is_address(direct) and is_public(ipaddress.ip_address(direct))

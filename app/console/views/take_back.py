@@ -54,7 +54,7 @@ def show_reversal(reversal_id: int) -> str:
     )
 
 
-# The page has shown other figures: the choice was changed, or points were taken back meanwhile.
+# The page showed other figures: the choice was changed, or points were taken back meanwhile.
 _CHANGED = (
     "The choice or the points were changed since you looked: look at the figures above, then press the button again."
 )
@@ -79,7 +79,7 @@ class Choice(NamedTuple):
         return ReverseReading(fields, settings()).request()
 
     def seen(self, batch: Batch, figures: Recoverable) -> str:
-        """Return a text that is another one when the page would show something else."""
+        """Return a text that differs when the page would show something else."""
         states = (figures.held, figures.credited, figures.already_reversed, figures.not_debited)
         numbers = (figures.recoverable, figures.held_points, *states)
         return " ".join(map(str, (batch.id, self.amount, *numbers, "of", *self.positions)))
@@ -114,7 +114,7 @@ def take_back(batch_id: int) -> Page:
 
 
 def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:
-    """Accept the reversal of a form, if its page has shown these figures; or return the one that it made before."""
+    """Accept the reversal of a form, if its page showed these figures; or return that which it made before."""
     who = calling_member(connection)
     batch = get_batch(connection, batch_id)
     choice = _choice(batch, form)
@@ -152,7 +152,7 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
     return render_template(
         "console/take_back.html",
         batch=batch,
-        found=figures,
+        figures=figures,
         form=form,
         choice=choice,
         elsewhere=[position for position in choice.positions if position not in positions_shown],
@@ -204,7 +204,7 @@ def _asking_to_hold(transaction_id: int, form: MomentForm) -> Page:
         says = "These points are not held, or held for ever: there is no end to move."
         return _to_batch(transaction_id, says, "bad")
     filled = form.or_at(parse_timestamp(body["held_until"]))
-    page = render_template("console/hold_longer.html", found=body, form=filled)
+    page = render_template("console/hold_longer.html", transaction=body, form=filled)
     return (page, 400) if form.is_submitted() else page
 
 
