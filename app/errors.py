@@ -158,7 +158,7 @@ class BatchNotIssued(BatchConflict):
 
 
 class CannotExtend(PointsError):
-    """A transaction is not held, or has no end that could be moved; the sentence says why."""
+    """The transaction is not held, has no end, or its end has come; the sentence says which."""
 
     status = 409
     field = "transaction"

@@ -4,8 +4,6 @@ import re
 
 from flask import request
 
-from app.api.requests.query import refuse_parameters
-from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
 from app.errors import InsufficientScope, InvalidKey, PointsError
 from app.metrics.requests import current_record
@@ -16,6 +14,10 @@ from app.values.key_hashes import DEVELOPMENT_PREFIX, PLATFORM_PREFIX, hash_key,
 
 # One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
+
+# By the endpoint of a call of organizations, as `@call` declares it: a key that has scopes needs one of these. Where
+# none is named, every key may make the call.
+SCOPES_OF_ENDPOINTS: dict[str, tuple[str, ...]] = {}
 
 
 class WrongKey(PointsError):
@@ -79,20 +81,10 @@ def caller() -> Caller:
     with single_statement() as connection:
         found = get_caller(connection, key_hash)
     current_record().organization_id = found.organization.id
-    if found.bounds.scopes is not None and not found.bounds.allow(needed := scopes_needed()):
-        raise InsufficientScope(*needed)
-    return found
-
-
-def caller_without_query() -> Caller:
-    """Find the caller of a call that takes no parameters, and refuse any.
-
-    Raises:
-        InvalidKey, WrongKey, InsufficientScope: as by `caller`.
-        InvalidRequest: there are parameters.
-    """
-    found = caller()
-    refuse_parameters()
+    if found.bounds.scopes is not None:
+        needed = SCOPES_OF_ENDPOINTS[request.endpoint or ""]
+        if not found.bounds.allow(needed):
+            raise InsufficientScope(*needed)
     return found
 
 
@@ -114,16 +106,4 @@ def platform_caller(*scopes: str) -> PlatformCaller:
         found = platform_keys.get_caller(connection, key_hash)
     found.require(*scopes)
     current_record().platform_key_id = found.platform_key_id
-    return found
-
-
-def platform_caller_without_query(*scopes: str) -> PlatformCaller:
-    """Find the caller of a call of the platform that takes no parameters, and refuse any.
-
-    Raises:
-        InvalidKey, WrongKey, InsufficientScope: as by `platform_caller`.
-        InvalidRequest: there are parameters.
-    """
-    found = platform_caller(*scopes)
-    refuse_parameters()
     return found

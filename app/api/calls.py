@@ -1,160 +1,176 @@
-"""A call of the API, declared where its function stands: route, scopes, body, answer, refusals.
+"""A call of the API, declared where its function stands: route, scopes, body, answers, refusals.
 
 The declaration registers the route, checks the key and its scopes, reads the body, and describes the call in
-`/openapi.json`. `Call.block` is what the description is made of.
+`/openapi.json`, which is made of `CALLS`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from inspect import cleandoc
+from functools import partial, wraps
+from inspect import cleandoc, signature
 from typing import Any
 
 from flask import Blueprint, Response
 from pydantic import BaseModel
 
-from app.api.answers import envelope
-from app.api.auth import caller
+from app.api import envelope, refusals
+from app.api.auth import SCOPES_OF_ENDPOINTS, caller, platform_caller
+from app.api.refusals import Refusal
 from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
-from app.api.scopes import SCOPES_OF_CALLS
 from app.errors import PointsError
 from app.fields.field import Table
+from app.noun import says
+from app.settings import Settings
 
 View = Callable[..., Response | Mapping[str, Any] | None]
+Example = Mapping[str, Any]
 
 blueprint = Blueprint("calls", __name__)
 
 
+class Additions(BaseModel):
+    """The additional data."""
+
+    version: str = says("The version of the interface.", "1.0")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The success of a call.
+    """A success of a call.
 
-    `examples` are, by name, what differs from the example that the model of its data makes. A 204 has no data.
+    Args:
+        data, beside: the models of its data and of its additional data. Without `data` it has no envelope.
+        schema: the name of the model of the whole; if empty, that of the data and `Answer`.
+        examples, examples_beside: by name, what differs in both from the examples that the models make.
+        links: by name, the call to make next, and where in the answer its id is.
+        content: what it has in place of an envelope.
     """
 
     about: str
     data: type[BaseModel] | None = None
+    beside: type[BaseModel] = Additions
+    schema: str = ""
     status: int = 200
     headers: Sequence[str] = ()
-    examples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    examples: Mapping[str, Example] = field(default_factory=dict)
+    examples_beside: Mapping[str, Example] = field(default_factory=dict)
+    links: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    content: Mapping[str, Any] | None = None
 
     @property
     def model(self) -> str:
-        """The name of the model of the whole answer."""
-        return "" if self.data is None else f"{self.data.__name__}Answer"
-
-    @property
-    def block(self) -> dict[str, Any]:
-        if self.data is None:
-            return {"about": self.about}
-        headers = {"headers": list(self.headers)} if self.headers else {}
-        return {"about": self.about, "model": self.model, "examples": list(self.examples), **headers}
+        """The name of the model of the whole answer; empty without an envelope."""
+        return self.schema or ("" if self.data is None else f"{self.data.__name__}Answer")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Call:
-    """A declared call."""
+    """A call, declared by `@call` at its function.
 
-    route: str
-    group: str
-    name: str
-    summary: str
-    about: str
-    answer: Answer
-    body: Table | None
-    sent: Mapping[str, Any]
-    takes: Sequence[str]
-    refuses: Sequence[PointsError | str]
-    has_query: bool
-
-    @property
-    def block(self) -> dict[str, Any]:
-        """The call as the description reads it."""
-        block: dict[str, Any] = {"route": self.route, "summary": self.summary, "about": self.about}
-        if self.takes:
-            block["takes"] = list(self.takes)
-        if self.body is not None:
-            block["body"] = {"model": self.body.schema_name, "examples": list(self.sent)}
-        return block | {str(self.answer.status): self.answer.block, "refuses": self._refusals()}
-
-    def _refusals(self) -> list[PointsError | str]:
-        """What this call refuses beside what all calls of its kind do."""
-        of_query = [] if self.has_query or self.body is not None else ["NoQuery"]
-        if self.route.split()[0] in ("POST", "DELETE") and self.body is None:
-            of_query = [*("TooLarge", "WrongType", "TooSlow"), "NoFields"]
-        return [*of_query, *self.refuses]
-
-
-CALLS: list[Call] = []
-
-
-def call(
-    route: str,
-    summary: str,
-    *,
-    group: str,
-    scopes: tuple[str, ...],
-    answer: Answer,
-    about: str = "",
-    name: str = "",
-    takes: Sequence[str] = (),
-    body: Table | None = None,
-    sent: Mapping[str, Any] | None = None,
-    first: Callable[[], None] | None = None,
-    refuses: Sequence[PointsError | str] = (),
-    has_query: bool = False,
-) -> Callable[[View], View]:
-    """Declare a call of organizations. Its function gets the caller, the ids of the path, and what `body` holds.
-
-    It returns the data of a success, or a whole response. Its docstring is what callers read, unless `about` is; its
-    name is that of the operation, unless `name` is.
+    The function gets the caller, the ids of the path, and the fields of `body` by name. It returns the data of a
+    success, with the status of the first answer, or a whole response. A call outside `/v1/` has no caller, and its
+    function is called as it is.
 
     Args:
-        takes: parameters of the description.
+        scopes: of a key with scopes the call needs one of them, or none if none is named; of a platform's it needs all.
+        about: what callers read, if it is not the docstring of the function.
+        name: that of the operation, if it is not the function's.
+        query: what the function reads of the query, as `parameters.py` names it; if empty, a query is refused.
+        headers: what it reads of the headers.
+        read: reads the body, if the table does not; the function gets what it returns as its last argument.
         sent: examples of bodies, by their names.
-        first: called before the body is read.
-        refuses: errors as they may be raised, or names of `refusals.toml`.
-        has_query: the function reads the query itself; otherwise a query is refused.
+        first: called with the caller before the body is read.
+        refuses: refusals, or errors as they may be raised, beside those of all calls of the kind.
+        checks_itself: the function finds the caller and reads the body itself: it gets only the ids.
     """
-    method, path = route.split()
 
-    def declare(view: View) -> View:
+    route: str = field(kw_only=False)
+    summary: str = field(kw_only=False)
+    group: str
+    scopes: tuple[str, ...]
+    answers: Answer | Sequence[Answer]
+    about: str = ""
+    name: str = ""
+    query: str = ""
+    headers: Sequence[str] = ()
+    body: Table | None = None
+    read: Callable[[dict[str, Any], Settings], object] | None = None
+    sent: Mapping[str, Example] = field(default_factory=dict)
+    first: Callable[[Any], object] | None = None
+    refuses: Iterable[Refusal | PointsError] = ()
+    checks_itself: bool = False
+
+    def __post_init__(self) -> None:
+        self.method, self.path = self.route.split()
+        self.has_key = self.path.startswith("/v1/")
+        self.is_of_platform = self.path.startswith("/v1/platform/")
+        self.ids: Sequence[str] = ()
+
+    def __call__(self, view: View) -> View:
+        """Register the route of a function, and keep what describes it."""
+        has_caller = self.has_key and not self.checks_itself
+        self.name = self.name or re.sub(r"_(\w)", lambda part: part[1].upper(), view.__name__)
+        self.about = self.about or cleandoc(view.__doc__ or "")
+        places = re.findall(r"{\w+}", self.path)
+        self.ids = list(signature(view).parameters)[has_caller:][: len(places)]
+        rule = self.path
+        for place, name in zip(places, self.ids, strict=True):
+            rule = rule.replace(place, f"<int:{name}>")
+        if self.has_key and not self.is_of_platform:
+            SCOPES_OF_ENDPOINTS[f"{blueprint.name}.{self.name}"] = self.scopes
+        answered: Callable[..., Any] = self._checked(view) if has_caller else view
+        blueprint.add_url_rule(rule, self.name, answered, methods=[self.method])
+        CALLS.append(self)
+        return view
+
+    def _checked(self, view: View) -> Callable[..., Response]:
+        """Return the function of a route: it finds the caller, refuses what is not taken, and reads the body."""
+        find = partial(platform_caller, *self.scopes) if self.is_of_platform else caller
+        first, body, read, has_query, status = self.first, self.body, self.read, self.query, self.successes[0].status
+        takes_nothing = body is None and self.method != "GET"
+
         @wraps(view)
         def answered(**ids: int) -> Response:
-            who = caller()
+            who = find()
             if not has_query:
                 refuse_parameters()
             if first is not None:
-                first()
-            values: Mapping[str, Any] = {}
-            if body is not None:
-                values = read_json(body.read)
-            elif method != "GET":
+                first(who)
+            if takes_nothing:
                 refuse_fields()
-            outcome = view(who, *ids.values(), **values)
+            if read is not None:
+                outcome = view(who, *ids.values(), read_json(read))
+            elif body is not None:
+                outcome = view(who, **ids, **read_json(body.read))
+            else:
+                outcome = view(who, **ids)
             if isinstance(outcome, Response):
                 return outcome
-            return envelope.nothing() if outcome is None else envelope.success(outcome, status=answer.status)
+            return envelope.nothing() if outcome is None else envelope.success(outcome, status=status)
 
-        operation = name or re.sub(r"_(\w)", lambda found: found[1].upper(), view.__name__)
-        declared = Call(
-            route=route,
-            group=group,
-            name=operation,
-            summary=summary,
-            about=about or " ".join(cleandoc(view.__doc__ or "").split("\n")),
-            answer=answer,
-            body=body,
-            sent=sent or {},
-            takes=takes,
-            refuses=refuses,
-            has_query=has_query,
-        )
-        CALLS.append(declared)
-        SCOPES_OF_CALLS[re.sub(r"{\w+}", "{id}", route)] = scopes
-        blueprint.add_url_rule(re.sub(r"{(\w+)}", r"<int:\1>", path), operation, answered, methods=[method])
-        return view
+        return answered
 
-    return declare
+    @property
+    def successes(self) -> Sequence[Answer]:
+        return (self.answers,) if isinstance(self.answers, Answer) else self.answers
+
+    @property
+    def refusals(self) -> Sequence[Refusal]:
+        """What it refuses: what all calls of its kind do, then what it does itself."""
+        usual = list(refusals.OF_ALL)
+        if self.has_key:
+            usual += (*refusals.WITH_KEY, refusals.OF_PLATFORM if self.is_of_platform else refusals.OF_ORGANIZATION)
+        if self.body is not None:
+            usual += refusals.WITH_BODY
+        elif self.has_key and self.method != "GET":
+            usual += refusals.WITHOUT_FIELDS
+        elif self.has_key and not self.query:
+            usual.append(refusals.NO_QUERY)
+        return [*usual, *(each if isinstance(each, Refusal) else refusals.refusal_by(each) for each in self.refuses)]
+
+
+call = Call
+# In the order in which the page of the calls shows those of a group.
+CALLS: list[Call] = []

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy import Connection
 
-from app.api.answers import envelope
+from app.api import envelope
 from app.api.requests.query import query
 from app.api_keys import Caller
 from app.pages.filters import Page, Row

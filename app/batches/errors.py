@@ -23,7 +23,7 @@ class ScheduledLimit(LimitReached):
 
 
 class OwnBatch(PointsError):
-    """A batch is approved or rejected by another than its sender."""
+    """The key has sent this batch: another key or an approver must answer it."""
 
     status = 403
     field = "batch"

@@ -5,12 +5,22 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import orjson
+from pydantic import BaseModel
 from sqlalchemy import Connection, text
 
 from app.batches.batch import ISSUED, Batch, StateCounts, batches
-from app.batches.transaction import CREDITED, HELD, RETURNED, REVERSED, UNPAID, TransactionRow
+from app.batches.transaction import CREDITED, HELD, RETURNED, REVERSED, UNPAID, Transaction, TransactionRow
+from app.noun import Points, says
 from app.organizations import OrganizationInMode, in_mode
 from app.values.timestamps import timestamp
+
+
+class SendResult(BaseModel):
+    """An issued batch: one transaction per recipient, in the order of the request."""
+
+    transactions: list[Transaction] = says("One per recipient, in the order of the request.")
+    amount: Points = says("The sum of the debited transactions.", 100)
+    current_balance: Points = says("The balance right after this batch.", 900)
 
 
 def issued_payload(batch: Batch, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
+from pydantic import BaseModel
 from sqlalchemy import Connection, text
 
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
@@ -176,6 +177,17 @@ _ABSENT = text(f"""
                          AND organization_id = :organization_id LIMIT 1) t ON true
     WHERE t.sandbox IS DISTINCT FROM CAST(:sandbox AS boolean)
 """)
+
+
+class ReverseResult(BaseModel):
+    """Points taken back, in the order of the request, or of the batch."""
+
+    reversal_id: Id = says("The id of the reversal: `GET /v1/reversals/{id}` reads it.", 2)
+    transactions: list[reversed_transactions.model] = says(  # type: ignore[name-defined]
+        "One per transaction asked for, in order."
+    )
+    amount: Points = says("The sum of the points taken.", 100)
+    current_balance: Points = says("The balance right after this reversal.", 1_000)
 
 
 def reverse_result(reversal: Reversal, entries: Sequence[EntryRow]) -> dict[str, Any]:

@@ -9,28 +9,10 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import IntegerConverter
 
 from app import logs
-from app.api import docs, openapi
-from app.api.answers import envelope
-from app.api.calls import blueprint as declared_calls
+from app.api import envelope
+from app.api.calls import blueprint as calls
 from app.api.limits import add_what_is_left, limit_rate, retry_after_s
-from app.api.views import (
-    batch_actions,
-    batches,
-    events,
-    health,
-    organization,
-    platform_organizations,
-    platform_users,
-    requests,
-    reversals,
-    reverse,
-    sandbox,
-    send,
-    sent_before,
-    statement,
-    transactions,
-    verify,
-)
+from app.api.openapi import description
 from app.console import add_console, as_page
 from app.errors import OutOfReach, PointsError
 from app.metrics.requests import current_record
@@ -60,13 +42,8 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    with_key = (
-        *(verify, sent_before, send, reverse, batches, batch_actions, transactions, reversals, events),
-        *(requests, organization, statement, sandbox, platform_users, platform_organizations),
-    )
-    for endpoint in (*with_key, health, openapi, docs):
-        app.register_blueprint(endpoint.blueprint)
-    app.register_blueprint(declared_calls)
+    assert description.__name__, "it has all calls declared"
+    app.register_blueprint(calls)
     add_console(app)
     record_requests(app)
     limiter = limit_rate(app)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gunicorn.http.errors import ParseException
 
-from app.api.answers import envelope
+from app.api import envelope
 from app.api.sending.wait_slots import THREADS
 from app.errors import SettingsError
 from app.metrics.requests import forget_connections_of, watch_connections

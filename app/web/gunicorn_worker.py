@@ -21,7 +21,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from structlog.contextvars import clear_contextvars
 
 from app import logs
-from app.api.answers import envelope
+from app.api import envelope
 from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings

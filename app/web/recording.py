@@ -2,6 +2,7 @@
 
 import re
 import time
+from functools import cache
 from time import perf_counter
 
 from flask import Flask, Response, request
@@ -9,7 +10,6 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
 from app.api.auth import hash_of_given_key
-from app.api.scopes import path_of
 from app.metrics.requests import NO_ROUTE, Record, count_not_kept, count_request, count_wait, current_record, set_record
 from app.request_log import Call, Keeping
 from app.settings import settings
@@ -107,13 +107,19 @@ def _keep(record: Record, status: int, seconds: float) -> None:
         request_id=record.trace_id,
         created_at=time.time() - seconds,
         method=_method(),
-        route=None if rule is None else path_of(rule.rule),
+        route=None if rule is None else _path_of(rule.rule),
         status=status,
         code=record.code,
         batch_id=batch_id,
         ms=round(seconds * 1_000),
     )
     request_log.keep(call)
+
+
+@cache
+def _path_of(rule: str) -> str:
+    """Return the template of a path as the description writes it: `/v1/batches/{id}`."""
+    return re.sub("<[^>]+>", "{id}", rule)
 
 
 def _method() -> str:

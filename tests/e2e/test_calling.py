@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.api.openapi.calls import CODES
+from app.api.openapi.answers import codes
 from app.local import ports
 from app.platform import keys as platform_keys
 from tests.deadline import until
@@ -149,7 +149,7 @@ def test_the_table_of_a_transaction_names_its_fields(service: Service, caller: O
 def test_the_table_of_answers_names_every_code() -> None:
     table = _section("docs/calling.md", "What to do with each answer")
     named = set(re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("|"))))
-    assert named == set(CODES) - {"not_ready"}  # That of /readyz, which no caller asks.
+    assert named == set(codes()) - {"not_ready"}  # That of /readyz, which no caller asks.
 
 
 def test_the_python_of_the_page_reports_what_became_of_each_recipient(service: Service, caller: Organization) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.test import TestResponse
 
 import migrations
-from app.api.openapi.calls import FAILURES
+from app.api.openapi.answers import failures
 from app.postgres.connections import engine
 from app.settings import settings
 from app.web.application import create_app
@@ -107,7 +107,7 @@ def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
     events: list[MutableMapping[str, Any]],
 ) -> None:
     monkeypatch.setattr("app.api.auth.get_caller", _broken(error))
-    [example] = FAILURES["fault"]["errors"]["service"]
+    [example] = failures()["fault"]["errors"]["service"]
     named = re.search(r"request id (\w+) when", example)
     assert named is not None
     response = client.get("/v1/organization", headers={"X-Request-Id": named[1]})
@@ -117,7 +117,7 @@ def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
     assert (failure["event"], line["event"]) == (kind, "request")
     assert failure["request_id"] == line["request_id"] == named[1]
     assert failure["error"] == type(getattr(error, "orig", error)).__name__
-    assert envelope_of(response, status) == FAILURES["fault" if status == 500 else "database_away"]
+    assert envelope_of(response, status) == failures()["fault" if status == 500 else "database_away"]
 
 
 def test_a_body_that_is_reset_is_400(client: FlaskClient) -> None:

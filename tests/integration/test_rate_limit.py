@@ -9,7 +9,7 @@ from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.api.limits import retry_after_s
-from app.api.openapi.calls import FAILURES, REFUSALS
+from app.api.openapi.answers import failures, refusals
 from app.settings import settings
 from app.values.key_hashes import hash_key
 from app.web.application import create_app
@@ -84,8 +84,8 @@ def test_the_calls_of_a_key_are_counted_together_on_every_path_in_every_process_
     errors_of(other.get("/v1/batches/99999999999999999999"), 404)
     for client in (one, other):
         refused = client.get(_PATH)
-        assert envelope_of(refused, 429)["additional_data"] == FAILURES["too_many_calls"]["additional_data"]
-        assert set(REFUSALS["TooManyCalls"]["headers"]) <= set(refused.headers.keys())
+        assert envelope_of(refused, 429)["additional_data"] == failures()["too_many_calls"]["additional_data"]
+        assert set(refusals()["TooManyCalls"].headers) <= set(refused.headers.keys())
     assert hash_key(key).hex() not in caplog.text
 
 

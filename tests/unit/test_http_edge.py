@@ -9,9 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from app.api import docs
-from app.api.openapi.calls import FAILURES, REFUSALS
+from app.api.openapi.answers import envelopes, failures, refusals
 from app.api.openapi.description import document
-from app.api.openapi.envelopes import ENVELOPES
 from app.settings import settings
 from app.web.application import create_app
 from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
@@ -37,8 +36,8 @@ def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, gi
 )
 def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient, method: str, path: str) -> None:
     response = client.open(path, method=method, headers=AUTHORIZED)
-    assert envelope_of(response, 503) == FAILURES["database_away"]
-    assert set(REFUSALS["Away"]["headers"]) <= set(response.headers.keys())
+    assert envelope_of(response, 503) == failures()["database_away"]
+    assert set(refusals()["Away"].headers) <= set(response.headers.keys())
     assert 1 <= int(response.headers["Retry-After"]) <= 60
     # A request that cannot be anybody's shall not cost a connection either.
     assert list(errors_of(client.open(path, method=method), 401)) == ["authorization"]
@@ -46,7 +45,7 @@ def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient
 
 def test_probes_have_a_line_only_when_they_fail(client: FlaskClient, events: list[MutableMapping[str, Any]]) -> None:
     assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
-    assert envelope_of(client.get("/readyz"), 503) == FAILURES["not_ready"]
+    assert envelope_of(client.get("/readyz"), 503) == failures()["not_ready"]
     lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]
     assert lines == [("/readyz", 503)]
 
@@ -112,7 +111,7 @@ def test_each_example_of_an_answer_is_what_its_model_describes(described: dict[s
     for response in _responses(described):
         content = response.get("content", {}).get("application/json", {})
         for name in content.get("examples", ()):
-            model = ENVELOPES[content["schema"]["$ref"].rsplit("/", 1)[1]]
+            model = envelopes()[content["schema"]["$ref"].rsplit("/", 1)[1]]
             model.model_validate(described["components"]["examples"][name]["value"], strict=True, extra="forbid")
 
 

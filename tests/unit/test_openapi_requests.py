@@ -14,9 +14,8 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
-from app.api.openapi.examples import BODIES, BODIES_OF_DECLARED, PLATFORM_BODIES, REVERSE_BODIES, SANDBOX_BODIES
+from app.api.views import CALLS
 from app.batches.approval import REJECTION, read_rejection
 from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
@@ -136,14 +135,16 @@ def test_whatever_is_sent_is_read_as_it_is_described(field: Any, value: Any) -> 
     _agree(table, name, read, good, value)
 
 
-_EXAMPLES = sorted(
-    {(call["body"]["model"], name) for call in CALLS if "body" in call for name in call["body"]["examples"]}
-)
+_EXAMPLES = [
+    pytest.param(call.body.schema_name, example, id=f"{call.name}-{name}")
+    for call in CALLS
+    if call.body is not None
+    for name, example in call.sent.items()
+]
 
 
-@pytest.mark.parametrize(("model", "name"), _EXAMPLES)
-def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
-    example = (BODIES | REVERSE_BODIES | BODIES_OF_DECLARED | SANDBOX_BODIES | PLATFORM_BODIES)[name]
+@pytest.mark.parametrize(("model", "example"), _EXAMPLES)
+def test_each_example_of_a_body_is_one(model: str, example: dict[str, Any]) -> None:
     assert _validator(model, settings()).is_valid(example)
     for table, read, _ in _BODIES:
         assert table.schema_name != model or _faults(read, example) == {}

@@ -4,9 +4,12 @@ import re
 
 from flask.testing import FlaskClient
 
-from app.api.scopes import SCOPES_OF_CALLS
+from app.api.auth import SCOPES_OF_ENDPOINTS
+from app.api.views import CALLS
 from app.values.key_bounds import SCOPES
 from app.web.application import create_app
+
+_OF_ORGANIZATIONS = [call for call in CALLS if call.has_key and not call.is_of_platform]
 
 
 def test_every_call_of_an_organization_has_its_scopes_and_no_other_call() -> None:
@@ -16,14 +19,22 @@ def test_every_call_of_an_organization_has_its_scopes_and_no_other_call() -> Non
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if rule.rule.startswith("/v1/") and not rule.rule.startswith("/v1/platform/")
     }
-    assert set(SCOPES_OF_CALLS) == served
-    assert {scope for scopes in SCOPES_OF_CALLS.values() for scope in scopes} <= set(SCOPES)
+    assert {call.route for call in _OF_ORGANIZATIONS} == served
+    assert {f"calls.{call.name}": call.scopes for call in _OF_ORGANIZATIONS} == SCOPES_OF_ENDPOINTS
+    assert {scope for call in _OF_ORGANIZATIONS for scope in call.scopes} <= set(SCOPES)
+    assert [call.route for call in _OF_ORGANIZATIONS if not call.scopes] == ["GET /v1/organization"]
 
 
 def test_the_description_of_each_call_names_them(client: FlaskClient) -> None:
     paths = client.get("/openapi.json").get_json()["paths"]
-    for call, scopes in SCOPES_OF_CALLS.items():
-        method, path = call.split()
-        last = paths[path][method.lower()]["description"].rpartition("\n")[2]
-        assert re.findall("`([a-z]+)`", last) == list(scopes), call
+    for call in _OF_ORGANIZATIONS:
+        last = paths[call.path][call.method.lower()]["description"].rpartition("\n")[2]
+        assert re.findall("`([a-z]+)`", last) == list(call.scopes), call.route
         assert last.startswith("Scope: ")
+
+
+def test_the_description_of_each_call_of_the_platform_names_the_scopes_that_it_needs() -> None:
+    for call in CALLS:
+        if call.is_of_platform and call.name != "listPlatformEvents":  # It needs those of the types of its events.
+            [scope] = call.scopes
+            assert f"Needs the scope `{scope}`." in " ".join(call.about.split()), call.route

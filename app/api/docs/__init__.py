@@ -6,10 +6,10 @@ pixels too wide for a phone and has no dark theme. Scalar loses its styles, and 
 
 from pathlib import Path
 
-from flask import Blueprint, Response
+from flask import Response
 from werkzeug.exceptions import NotFound
 
-blueprint = Blueprint("docs", __name__)
+from app.api.calls import Answer, blueprint, call
 
 _FOLDER = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -24,8 +24,15 @@ SECURITY = {
 }
 
 
-@blueprint.get("/docs")
+@call(
+    "GET /docs",
+    "This description, to read and to try",
+    group="Service",
+    scopes=(),
+    answers=Answer(about="The page.", headers=[*SECURITY], content={"text/html": {"schema": {"type": "string"}}}),
+)
 def show_docs() -> Response:
+    """A page for a browser. It loads everything from this service."""
     return _part("index.html")
 
 

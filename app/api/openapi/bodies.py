@@ -4,26 +4,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from app.api.calls import CALLS
+from app.api.views import CALLS
 from app.batches import fields as of_send
-from app.batches.approval import REJECTION
-from app.batches.fields import TOTALS
 from app.fields.field import Field, Schema, Table, reference_to
 from app.fields.kinds import RECIPIENT
-from app.ledger.registering import CHANGED_USER, NEW_USER, NEW_USERS
-from app.ledger.returns import EXTEND
-from app.ledger.sandbox import CLOCK
-from app.ledger.sandbox import NEW_USER as NEW_SANDBOX_USER
-from app.members.links import NEW_MEMBER
-from app.platform.requests import CHANGED_ORGANIZATION, NEW_KEY, NEW_ORGANIZATION, NEW_REFILL
 from app.reversals import request as of_reverse
 from app.settings import Settings
-
-_TABLES = (
-    *(of_send.ITEM, TOTALS, of_send.RESCHEDULE, REJECTION, EXTEND),
-    *(CLOCK, NEW_SANDBOX_USER),
-    *(NEW_USER, NEW_USERS, CHANGED_USER, NEW_ORGANIZATION, CHANGED_ORGANIZATION, NEW_REFILL, NEW_KEY, NEW_MEMBER),
-)
 
 # A form of a body that has just one of several fields: this field, and rows that differ from the table's.
 _Form = tuple[str, Field[Any], *tuple[Field[Any], ...]]
@@ -52,7 +38,7 @@ _MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxIte
 
 def schemas(limits: Settings) -> dict[str, Schema]:
     """Return the schemas by their names, with the limits of these settings."""
-    tables = (*_TABLES, *(call.body for call in CALLS if call.body is not None))
+    tables = (of_send.ITEM, of_send.TOTALS, *(call.body for call in CALLS if call.body is not None))
     named = {"Recipient": RECIPIENT} | {table.schema_name: table.schema(limits) for table in tables}
     for table, forms in _FORMS.items():
         named[table.schema_name] = {"description": table.about, "oneOf": list(map(reference_to, forms))}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.api.answers import envelope
+from app.api import envelope
 from app.api.docs import SECURITY
 
 # On answers of every status.

@@ -23,10 +23,6 @@ def _query(name: str, description: str, schema: dict[str, Any], **more: Any) -> 
     return _parameter("query", name, description, schema, **more)
 
 
-def _id_of(noun: str, description: str, example: int, *, name: str = "id") -> dict[str, list[dict[str, Any]]]:
-    return {f"id of {noun}": [_parameter("path", name, description, _ID, example=example)]}
-
-
 _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other value is replaced."
 _KEY = """\
 Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
@@ -85,24 +81,31 @@ def _events(example: str) -> list[dict[str, Any]]:
     ]
 
 
-PARAMETERS: dict[str, list[dict[str, Any]]] = {
-    **{name: [{"$ref": f"#/components/parameters/{name}"}] for name in HEADERS},
-    **_id_of("a batch", "The `additional_data.batch_id` of the send.", 1),
-    **_id_of("a reversal", "The `reversal_id` of the reversal.", 2),
-    **_id_of("a webhook", "The `id` of the webhook.", 1),
-    **_id_of("a transaction", "The `id` of the transaction.", 131_072),
-    **_id_of("a user", "The `id` of the user.", 7),
-    **_id_of("an organization", "The `id` of the organization.", 1),
-    **_id_of("a key", "The `id` of the key.", 4, name="key_id"),
+def _id_of(noun: str, description: str, example: int, *, name: str = "id") -> dict[str, dict[str, Any]]:
+    return {f"{noun}_id": _parameter("path", name, description, _ID, example=example)}
+
+
+# The ids in paths, as the functions of the calls name them.
+IDS = {
+    **_id_of("batch", "The `additional_data.batch_id` of the send.", 1),
+    **_id_of("reversal", "The `reversal_id` of the reversal.", 2),
+    **_id_of("webhook", "The `id` of the webhook.", 1),
+    **_id_of("transaction", "The `id` of the transaction.", 131_072),
+    **_id_of("user", "The `id` of the user.", 7),
+    **_id_of("organization", "The `id` of the organization.", 1),
+    **_id_of("key", "The `id` of the key.", 4, name="key_id"),
+}
+# The queries, by what `@call` names: a list, a log or a statement.
+QUERIES: dict[str, list[dict[str, Any]]] = {
     **{
-        f"page of {kind}": [
+        kind: [
             _query(of.name, of.about, dict(of.schema), **({"example": of.example} if of.example else {}))
             for of in its.values()
         ]
         for kind, its in pages.PARAMETERS.items()
     },
     "events": _events("batch.*,transaction.claimed"),
-    "platform events": _events("user.*"),
+    "events of the platform": _events("user.*"),
     "days of a statement": [
         _query("from", "The first day, in UTC.", _DAY, example="2026-01-01") | {"required": True},
         _query("to", "The last day: today or earlier, and at most 366 days in all.", _DAY, example="2026-01-31")

@@ -1,126 +1,162 @@
-"""`/v1/platform/organizations`: the platform makes and changes organizations, their refills, keys and members."""
+"""`/v1/platform/organizations`: the platform makes and changes organizations, and refills them."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Response
 
-from app import api_keys, organizations
-from app.api.answers import envelope
-from app.api.auth import platform_caller, platform_caller_without_query
+from app import organizations
+from app.api.calls import Answer, call
+from app.api.envelope import success
 from app.api.listing import page_answer
-from app.api.requests.body import read_json, refuse_fields
+from app.api.refusals import BAD_LIST_QUERY, KEY_REUSED, NO_ORGANIZATION, refusal
 from app.api.requests.send_headers import idempotency_key
+from app.errors import RefillConflict, RefillTooLarge
 from app.ledger.refill import open_organization, refill_once
-from app.members import links
-from app.members.links import read_new_member
 from app.organizations import refills, whole
 from app.pages import lists
-from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE
-from app.platform.requests import CHANGEABLE, NEW_REFILL, read_new_key, read_new_organization
+from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE, PlatformCaller
+from app.platform.requests import (
+    CHANGEABLE,
+    CHANGED_ORGANIZATION,
+    NEW_ORGANIZATION,
+    NEW_REFILL,
+    read_new_organization,
+)
 from app.postgres.database import transaction
-from app.values.headers import is_https
 
-blueprint = Blueprint("platform_organizations", __name__)
+_reading = partial(call, group="Platform", scopes=(ORGANIZATIONS_READ,))
+_writing = partial(call, group="Platform", scopes=(ORGANIZATIONS_WRITE,))
 
 
-@blueprint.post("/v1/platform/organizations")
-def create() -> Response:
-    """Answer 201 with the organization. Its opening balances are refills."""
-    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    new = read_json(read_new_organization)
-    with transaction(by=by) as connection:
+@_writing(
+    "POST /v1/platform/organizations",
+    "Make an organization",
+    body=NEW_ORGANIZATION,
+    read=read_new_organization,
+    sent={"new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90}},
+    answers=Answer(
+        status=201,
+        about="The organization.",
+        data=whole.model,
+        examples={"made_organization": {}},
+        headers=["Location"],
+        links={"organization": ("showAnyOrganization", "$response.body#/data/id")},
+    ),
+)
+def create_organization(who: PlatformCaller, new: Mapping[str, Any]) -> Response:
+    """Its opening balances are refills. Needs the scope `organizations:write`."""
+    with transaction(by=who.author) as connection:
         organization_id = open_organization(connection, **new)
-        made = organizations.get_whole(connection, organization_id)
-    response = envelope.success(whole.payload(made), status=201)
+        organization = organizations.get_whole(connection, organization_id)
+    response = success(whole.payload(organization), status=201)
     response.headers["Location"] = f"/v1/platform/organizations/{organization_id}"
     return response
 
 
-@blueprint.get("/v1/platform/organizations")
-def list_organizations() -> Response:
-    """Answer 200 with a page of the organizations, newest first."""
-    platform_caller(ORGANIZATIONS_READ)
+@_reading(
+    "GET /v1/platform/organizations",
+    "All organizations, page by page",
+    query="organizations",
+    answers=Answer(about="A page of the list.", data=whole.page(), examples={"organizations": {}}),
+    refuses=[BAD_LIST_QUERY],
+)
+def list_organizations(who: PlatformCaller) -> Response:
+    """Newest first. `next_cursor` leads to the next page and is null at the end. Needs the scope `organizations:read`."""
     return page_answer("organizations", None, lists.organizations, whole.payload)
 
 
-@blueprint.get("/v1/platform/organizations/<int:organization_id>")
-def show(organization_id: int) -> Response:
-    """Answer 200 with the organization."""
-    platform_caller_without_query(ORGANIZATIONS_READ)
+@_reading(
+    "GET /v1/platform/organizations/{id}",
+    "One organization, in both modes",
+    name="showAnyOrganization",
+    answers=Answer(about="The organization.", data=whole.model, examples={"any_organization": {}}),
+    refuses=[NO_ORGANIZATION],
+)
+def show_organization(who: PlatformCaller, organization_id: int) -> dict[str, Any]:
+    """Needs the scope `organizations:read`."""
     with transaction() as connection:
-        organization = organizations.get_whole(connection, organization_id)
-    return envelope.success(whole.payload(organization))
+        return whole.payload(organizations.get_whole(connection, organization_id))
 
 
-@blueprint.patch("/v1/platform/organizations/<int:organization_id>")
-def change(organization_id: int) -> Response:
-    """Answer 200 with the changed organization. This waits for a running drain."""
-    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    changes = read_json(CHANGEABLE.read_sent)
-    with transaction(by=by) as connection:
-        changed = organizations.change(connection, organization_id, changes)
-    return envelope.success(whole.payload(changed))
+@_writing(
+    "PATCH /v1/platform/organizations/{id}",
+    "Change an organization",
+    body=CHANGED_ORGANIZATION,
+    read=CHANGEABLE.read_sent,
+    sent={"changed_organization": {"is_suspended": True}},
+    answers=Answer(
+        about="The organization.",
+        data=whole.model,
+        examples={"organization_suspended": {"is_suspended": True}},
+    ),
+    refuses=[NO_ORGANIZATION],
+)
+def change_organization(who: PlatformCaller, organization_id: int, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends first. Needs the
+    scope `organizations:write`.
+    """
+    with transaction(by=who.author) as connection:
+        return whole.payload(organizations.change(connection, organization_id, changes))
 
 
-@blueprint.post("/v1/platform/organizations/<int:organization_id>/refills")
-def refill(organization_id: int) -> Response:
-    """Answer 201 with the refill; 200 with the one that was booked with this reference before."""
-    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    new, key = read_json(NEW_REFILL.read), idempotency_key()
-    with transaction(by=by) as connection:
+@_writing(
+    "POST /v1/platform/organizations/{id}/refills",
+    "Put points into a balance",
+    headers=["Idempotency-Key"],
+    body=NEW_REFILL,
+    sent={"new_refill": {"amount": 1_000, "reference": "invoice-7"}},
+    answers=[
+        Answer(
+            about="A refill with this `reference` was booked before.",
+            data=refills.model,
+            examples={"known_refill": {}},
+        ),
+        Answer(
+            status=201,
+            about="The refill. If the `Idempotency-Key` names one booked before: that refill.",
+            data=refills.model,
+            headers=["Idempotency-Replayed"],
+            examples={"refilled": {}},
+        ),
+    ],
+    refuses=[
+        NO_ORGANIZATION,
+        refusal(
+            "OtherRefill",
+            "The `reference` is that of a refill of another amount or mode; or the balance would exceed 64 bits."
+            " Nothing was booked.",
+            *(RefillConflict("invoice-7", 10, "live"), RefillTooLarge),
+        ),
+        KEY_REUSED,
+    ],
+)
+def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
+    """Adds points to the live or the sandbox balance. Send an `Idempotency-Key`, a `reference` or both: then you can safely
+    repeat a call whose answer was lost. Needs the scope `organizations:write`.
+    """
+    key = idempotency_key()
+    with transaction(by=who.author) as connection:
         booked = refill_once(connection, organization_id, **new, idempotency_key=key)
     status = 201 if booked.is_new or booked.is_replay else 200
-    response = envelope.success(refills.payload(booked.refill), status=status)
+    response = success(refills.payload(booked.refill), status=status)
     if booked.is_replay:
         response.headers["Idempotency-Replayed"] = "true"
     return response
 
 
-@blueprint.get("/v1/platform/organizations/<int:organization_id>/refills")
-def list_refills(organization_id: int) -> Response:
-    """Answer 200 with a page of the refills in one mode, newest first."""
-    platform_caller(ORGANIZATIONS_READ)
+@_reading(
+    "GET /v1/platform/organizations/{id}/refills",
+    "The refills of an organization, page by page",
+    query="refills",
+    answers=Answer(about="A page of the list.", data=refills.page(), examples={"refills": {}}),
+    refuses=[NO_ORGANIZATION, BAD_LIST_QUERY],
+)
+def list_refills(who: PlatformCaller, organization_id: int) -> Response:
+    """Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a refill too, which
+    may take points away. Needs the scope `organizations:read`.
+    """
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = lists.refills
     return page_answer("refills", None, rows, refills.payload, require=require, organization_id=organization_id)
-
-
-@blueprint.post("/v1/platform/organizations/<int:organization_id>/keys")
-def create_key(organization_id: int) -> Response:
-    """Answer 201 with the key, which is shown once."""
-    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    new = read_json(read_new_key)
-    with transaction(by=by) as connection:
-        api_key_id, text = api_keys.create(connection, organization_id, **new)
-    made = api_keys.CreatedKey(api_key_id, text, organization_id, new["name"], new["sandbox"], *new["bounds"])
-    return envelope.success(api_keys.new_keys.payload(made), status=201)
-
-
-@blueprint.get("/v1/platform/organizations/<int:organization_id>/keys")
-def list_keys(organization_id: int) -> Response:
-    """Answer 200 with a page of the keys of both modes, newest first; each is shown by its first characters."""
-    platform_caller(ORGANIZATIONS_READ)
-    require = partial(organizations.get_whole, organization_id=organization_id)
-    rows = lists.keys
-    return page_answer("keys", None, rows, api_keys.keys.payload, require=require, organization_id=organization_id)
-
-
-@blueprint.delete("/v1/platform/organizations/<int:organization_id>/keys/<int:key_id>")
-def revoke_key(organization_id: int, key_id: int) -> Response:
-    """Answer 204, without a body, also when the key was revoked before."""
-    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    refuse_fields()
-    with transaction(by=by) as connection:
-        api_keys.revoke(connection, key_id, organization_id=organization_id)
-    return envelope.nothing()
-
-
-@blueprint.post("/v1/platform/organizations/<int:organization_id>/members")
-def create_member(organization_id: int) -> Response:
-    """Answer 201 with the member and the link, good once and for 24 hours, which is shown once."""
-    by = platform_caller_without_query(ORGANIZATIONS_WRITE).author
-    new = read_json(read_new_member)
-    with transaction(by=by) as connection:
-        member_id, token = links.add(connection, organization_id, **new, by=None)
-    origin = f"{'https' if is_https(request.environ) else 'http'}://{request.host}"
-    return envelope.success({"id": member_id, **new, "link": links.link_to(origin, token)}, status=201)

@@ -1,35 +1,64 @@
-"""`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, queued or final."""
+"""`/v1/reversals`: reversals as they are now, queued or final."""
 
-from flask import Blueprint, Response
+from functools import partial
+from typing import Any
 
-from app.api.answers import envelope
-from app.api.auth import caller, caller_without_query
+from flask import Response
+
+from app.api.calls import Answer, call
 from app.api.listing import page_answer
+from app.api.openapi.examples import FROM_BOTH
+from app.api.refusals import BAD_QUERY
+from app.api_keys import Caller
 from app.errors import NotFound
 from app.pages import lists
 from app.postgres.database import transaction
 from app.reversals.reversal import entries_of, listed_reversals, reversals, whole_reversal_payload
-from app.values.key_bounds import READ
+from app.values.key_bounds import READ, REVERSE
 
-blueprint = Blueprint("reversals", __name__)
-
-
-@blueprint.get("/v1/reversals")
-def list_reversals() -> Response:
-    """Answer 200 with a page of the organization's reversals in the key's mode, newest first."""
-    return page_answer("reversals", caller(), lists.reversals, listed_reversals.payload)
+_of_reversals = partial(call, group="Reversals")
 
 
-@blueprint.get("/v1/reversals/<int:reversal_id>")
-def show_reversal(reversal_id: int) -> Response:
-    """Answer 200 with the reversal; 404 also for a reversal of another organization or mode.
+@_of_reversals(
+    "GET /v1/reversals",
+    "All reversals, page by page",
+    scopes=(READ,),
+    query="reversals",
+    answers=Answer(about="A page of the list.", data=listed_reversals.page(), examples={"reversals": {}}),
+    refuses=[BAD_QUERY],
+)
+def list_reversals(who: Caller) -> Response:
+    """The organization's reversals in the key's mode, as they are now, ordered by when they were accepted.
 
-    A key that may reverse and not read sees the reversals that it has asked for.
+    {pages}
     """
-    who = caller_without_query()
+    return page_answer("reversals", who, lists.reversals, listed_reversals.payload)
+
+
+@_of_reversals(
+    "GET /v1/reversals/{id}",
+    "One reversal, as it is now",
+    scopes=(READ, REVERSE),
+    answers=Answer(
+        about="The reversal.",
+        data=reversals.model,
+        examples={
+            "reversal_done": FROM_BOTH,
+            "reversal_queued": {
+                "status": "queued",
+                "final": False,
+                **dict.fromkeys(("done_at", "transactions", "amount", "current_balance")),
+            },
+        },
+    ),
+    refuses=[NotFound("reversal", 1)],
+)
+def show_reversal(who: Caller, reversal_id: int) -> dict[str, Any]:
+    """Works before and after the reversal is done."""
     with transaction() as connection:
         reversal = reversals.get(connection, reversal_id, who.scope)
+        # A key that may reverse and not read sees the reversals that it has asked for.
         if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):
             raise NotFound("reversal", reversal_id)
         entries = entries_of(connection, reversal.id, organization_id=reversal.organization_id)
-    return envelope.success(whole_reversal_payload(reversal, entries))
+    return whole_reversal_payload(reversal, entries)

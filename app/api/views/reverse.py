@@ -3,12 +3,16 @@
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Response
+from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import logs
-from app.api.answers import envelope
+from app.api import envelope
 from app.api.auth import caller
+from app.api.calls import Additions, Answer, call
+from app.api.openapi.examples import A_PART, FROM_BOTH
+from app.api.refusals import KEY_REUSED, refusal
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key, wish
@@ -16,16 +20,18 @@ from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, BatchNotIssued, NotFound, OrganizationDisabled, PointsError
 from app.metrics.requests import current_record
+from app.noun import Id, Points, says, says_one_of
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
-from app.reversals.accept import AcceptedReversal, ReversalLost
-from app.reversals.request import ReverseReading, ReverseRequest, recoverable
+from app.reversals.accept import AcceptedReversal, BatchAwaitsApproval, BatchScheduled, ReversalLost
+from app.reversals.request import REVERSE, ReverseReading, ReverseRequest, recoverable
 from app.reversals.reversal import (
     DONE,
     QUEUED,
     REFUSED,
     EntryRow,
     Reversal,
+    ReverseResult,
     absent,
     entries_of,
     recoverable_additions,
@@ -33,22 +39,74 @@ from app.reversals.reversal import (
     reverse_result,
 )
 from app.settings import Settings
-
-blueprint = Blueprint("reverse", __name__)
+from app.values import key_bounds
 
 _RETRY_AFTER_S = 1
 
 # What a worker may refuse a reversal for, by the code that it writes.
 _REFUSALS: dict[str | None, type[PointsError]] = {
-    refusal.code: refusal for refusal in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge)
+    error.code: error for error in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge)
 }
 
 _log = logs.logger()
 
 
-@blueprint.post("/v1/points/reverse/verify")
-def verify() -> Response:
-    """Answer 200 with the points that would come back, even if there are none."""
+class ReverseVerdict(BaseModel):
+    """Whether a reversal would take any points back now."""
+
+    validated: bool = says("True: it would; with `atomic`, all that was asked for.", True)
+    error: str | None = says("Why not, as a sentence; null when it is possible.", None)
+
+
+class ReverseVerifyAdditions(Additions):
+    """What would be taken, for programs: the points, and the number of transactions in each state."""
+
+    recoverable: Points = says("Points that would come back.", 100)
+    transactions: int = says("All transactions asked for.", 2, ge=0)
+    held: int = says("Transactions with points left that are held.", 1, ge=0)
+    credited: int = says("Transactions with points left that were credited to a user.", 1, ge=0)
+    already_reversed: int = says("Transactions with no points left.", 0, ge=0)
+    not_debited: int = says("Transactions for which the balance was too low.", 0, ge=0)
+
+
+class QueuedReversal(BaseModel):
+    """A reversal that is accepted and will be done exactly once; read it at `Location`."""
+
+    reversal_id: Id = says("The id of the reversal.", 2)
+    status: str = says_one_of((QUEUED,), "It waits for a worker.", "queued")
+
+
+_SENT = {
+    "take_a_batch": {"batch": 1, "reason": "The wrong list"},
+    "take_transactions": {"transactions": [131_072, 131_073], "amount": 20, "reason": "The wrong list"},
+}
+_NO_BATCH = NotFound("batch", 1)
+# An id that does not exist is a fault of the body, so it is read with the caller.
+_of_points = partial(call, group="Points", scopes=(key_bounds.REVERSE,), body=REVERSE, sent=_SENT, checks_itself=True)
+
+
+@_of_points(
+    "POST /v1/points/reverse/verify",
+    "Ask what could be taken back",
+    answers=Answer(
+        about="The points that would come back.",
+        data=ReverseVerdict,
+        beside=ReverseVerifyAdditions,
+        schema="ReverseVerifyAnswer",
+        examples={
+            "would_come_back": {},
+            "nothing_left": {"validated": False, "error": "Nothing is left that could be taken back."},
+        },
+        examples_beside={
+            "nothing_left": {"recoverable": 0, "held": 0, "credited": 0, "already_reversed": 2},
+        },
+    ),
+    refuses=[_NO_BATCH],
+)
+def verify_reverse() -> Response:
+    """A check only: nothing is written. The body and its faults are those of a reversal. If nothing would be taken, the answer
+    is also 200, with `validated: false`.
+    """
     who = caller()
     request = _read(who)
     with transaction() as connection:
@@ -57,9 +115,54 @@ def verify() -> Response:
     return envelope.success(envelope.verdict_payload(found), **recoverable_additions(found))
 
 
-@blueprint.post("/v1/points/reverse")
+@_of_points(
+    "POST /v1/points/reverse",
+    "Take points back",
+    headers=["Idempotency-Key", "Prefer"],
+    answers=[
+        Answer(
+            status=201,
+            about="The reversal is done. If the `Idempotency-Key` names one done before: that reversal, as it was"
+            " answered then.",
+            data=ReverseResult,
+            schema="ReverseAnswer",
+            headers=["Location", "Idempotency-Replayed", "Preference-Applied"],
+            examples={"taken_back": FROM_BOTH, "taken_in_part": A_PART},
+            links={"reversal": ("showReversal", "$response.body#/data/reversal_id")},
+        ),
+        Answer(
+            status=202,
+            about="The reversal is accepted and will be done exactly once. The caller preferred not to wait, or the wait"
+            " ran out.",
+            data=QueuedReversal,
+            headers=["Location", "Retry-After", "Preference-Applied"],
+            examples={"reversal_waits": {}},
+            links={"reversal": ("showReversal", "$response.body#/data/reversal_id")},
+        ),
+    ],
+    refuses=[
+        refusal("Disabled", "The organization is disabled. Nothing was taken.", OrganizationDisabled()),
+        _NO_BATCH,
+        refusal(
+            "CannotReverse",
+            "The balance would exceed 64 bits; or the batch is only scheduled, or awaits an approval, and can be"
+            " cancelled; or it was\n"
+            "cancelled, refused or rejected, so there is nothing to take back. Nothing was taken.",
+            *(BalanceTooLarge(), BatchScheduled, BatchAwaitsApproval, BatchNotIssued),
+            examples=["balance_too_large"],
+        ),
+        KEY_REUSED,
+    ],
+)
 def reverse() -> Response:
-    """Answer 201 with the points taken from each transaction; 202 if the caller asks, or if the wait runs out."""
+    """Takes points of a batch or of some transactions back to the organization, in whole or in part. Sends and reversals are
+    worked off in the order in which they were accepted. Held points can then never be claimed; credited points are taken
+    from the account. Nothing is edited: the flags stay as they were issued, and `reversed` and `state` show the points
+    taken since.
+
+    Points can be taken only once, so a repetition takes nothing more. With an `Idempotency-Key` it is answered as the first
+    call was. Keys of sends and of reversals are separate. A suspended organization may reverse too.
+    """
     wished = wish()
     return wished.named_in(_reverse(wished.wait_s))
 

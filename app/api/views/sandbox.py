@@ -1,20 +1,26 @@
 """`POST /v1/sandbox/reset`, `/clock` and `/users`: the sandbox itself, for development keys."""
 
-from flask import Blueprint, Response
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from flask import Response
+from pydantic import BaseModel
 
 from app import organizations
-from app.api.answers import envelope
-from app.api.auth import caller_without_query
-from app.api.requests.body import read_json, refuse_fields
+from app.api.calls import Additions, Answer, call
+from app.api.envelope import success
+from app.api.openapi.examples import ADA, acme
+from app.api.refusals import refusal
 from app.api_keys import Caller
-from app.errors import PointsError
-from app.ledger import sandbox
+from app.errors import PointsError, SandboxUserLimit, UserConflict
+from app.ledger import refill, sandbox
 from app.ledger.claim import NOTHING, claims
-from app.ledger.refill import reset_sandbox
+from app.noun import Time, says
 from app.postgres.database import transaction
+from app.users import NewUser
+from app.values.key_bounds import SEND
 from app.values.timestamps import timestamp
-
-blueprint = Blueprint("sandbox", __name__)
 
 
 class DevelopmentKeyRequired(PointsError):
@@ -25,54 +31,110 @@ class DevelopmentKeyRequired(PointsError):
     says = "Only a development key may change the sandbox, but this is a live key."
 
 
-@blueprint.post("/v1/sandbox/reset")
-def reset() -> Response:
-    """Answer 200 with the organization and its new sandbox balance. Works also while the organization may not issue."""
-    who = caller_without_query()
-    refuse_fields()
-    _require_sandbox(who)
-    with transaction() as connection:
-        reset_sandbox(connection, who.organization.id)
-        organization = organizations.get(connection, who.organization.id, sandbox=True)
-    return envelope.success(organizations.in_mode.payload(organization))
+class SandboxTime(BaseModel):
+    """The time of the sandbox."""
 
-
-@blueprint.post("/v1/sandbox/clock")
-def set_clock() -> Response:
-    """Answer 200 with the time of the sandbox."""
-    who = _caller_in_sandbox()
-    now = read_json(sandbox.NOW.read_alone)
-    with transaction() as connection:
-        sandbox.set_clock(connection, who.organization.id, now)
-    return envelope.success({"now": timestamp(now)})
-
-
-@blueprint.post("/v1/sandbox/users")
-def register() -> Response:
-    """Answer 201 with the new user; 200 if it is registered already, with the same names."""
-    who = _caller_in_sandbox()
-    new = read_json(sandbox.read_user)
-    with transaction() as connection:
-        user, claimed = sandbox.register(connection, who.organization.id, new)
-    return envelope.success(
-        sandbox.users.payload(user),
-        status=200 if claimed is None else 201,
-        claimed=claims.payload(claimed or NOTHING),
+    now: Time = says(
+        "Its time from now on. ISO 8601 in UTC, six decimals.", str(sandbox.NOW.example).replace("Z", ".000000Z")
     )
 
 
-def _caller_in_sandbox() -> Caller:
-    """Find the caller of a call without parameters.
+class ClaimedAdditions(Additions):
+    """What was claimed."""
 
-    Raises:
-        InvalidKey: as by `caller`.
-        DevelopmentKeyRequired: the key is a live key.
-    """
-    who = caller_without_query()
-    _require_sandbox(who)
-    return who
+    claimed: claims.model = says("What was held for the address and is now credited.")  # type: ignore[name-defined]
 
 
 def _require_sandbox(who: Caller) -> None:
     if not who.sandbox:
         raise DevelopmentKeyRequired
+
+
+_LIVE_KEY = refusal("LiveKey", "The key is a live key, and only a sandbox can be changed so.", DevelopmentKeyRequired())
+_of_sandbox = partial(call, group="Organization", scopes=(SEND,))
+
+
+@_of_sandbox(
+    "POST /v1/sandbox/reset",
+    "Put the sandbox balance and clock back",
+    answers=Answer(
+        about="The organization, with its new balance.",
+        data=organizations.in_mode.model,
+        examples={"sandbox_reset": acme(1_000_000, last_refill=1_000_000)},
+    ),
+    refuses=[_LIVE_KEY],
+)
+def reset_sandbox(who: Caller) -> dict[str, Any]:
+    """For development keys only. The difference is booked as a refill; batches, transactions and users stay. The clock of the
+    sandbox is put back too. Works also while the organization is disabled or suspended, since nothing is issued.
+    """
+    _require_sandbox(who)
+    with transaction() as connection:
+        refill.reset_sandbox(connection, who.organization.id)
+        organization = organizations.get(connection, who.organization.id, sandbox=True)
+    return organizations.in_mode.payload(organization)
+
+
+@_of_sandbox(
+    "POST /v1/sandbox/clock",
+    "Set the time of the sandbox",
+    first=_require_sandbox,
+    body=sandbox.CLOCK,
+    read=sandbox.NOW.read_alone,
+    sent={"next_year": {"now": sandbox.NOW.example}},
+    answers=Answer(about="The time of the sandbox.", data=SandboxTime, examples={"sandbox_time": {}}),
+    refuses=[_LIVE_KEY],
+)
+def set_sandbox_clock(who: Caller, now: datetime) -> dict[str, Any]:
+    """For development keys only. Schedules, held points and every time that the sandbox shows go by it: what has become due is
+    issued or returned within seconds. It goes forwards only; a reset puts it back.
+    """
+    with transaction() as connection:
+        sandbox.set_clock(connection, who.organization.id, now)
+    return {"now": timestamp(now)}
+
+
+@_of_sandbox(
+    "POST /v1/sandbox/users",
+    "Register a user of the sandbox",
+    first=_require_sandbox,
+    body=sandbox.NEW_USER,
+    read=sandbox.read_user,
+    sent={"ada": {"email": ADA, "first_name": "Ada", "last_name": "Lovelace"}},
+    answers=[
+        Answer(
+            about="The address was registered before, with the same names.",
+            data=sandbox.users.model,
+            beside=ClaimedAdditions,
+            examples={"known_in_sandbox": {}},
+            examples_beside={"known_in_sandbox": {"claimed": {"transactions": 0, "amount": 0}}},
+        ),
+        Answer(
+            status=201,
+            about="The user, and what was claimed.",
+            data=sandbox.users.model,
+            beside=ClaimedAdditions,
+            examples={"registered_in_sandbox": {}},
+        ),
+    ],
+    refuses=[
+        refusal(
+            "NoSandboxUser",
+            "The key is a live key, or the sandbox already has 10,000 users.",
+            *(DevelopmentKeyRequired(), SandboxUserLimit),
+            examples=["not_of_live"],
+        ),
+        refusal("OtherNames", "The address is registered with other names.", UserConflict()),
+    ],
+)
+def register_sandbox_user(who: Caller, new: NewUser) -> Response:
+    """For development keys only. The user is known in this sandbox only, and claims what it holds for the address. Repeating the
+    call changes nothing.
+    """
+    with transaction() as connection:
+        user, claimed = sandbox.register(connection, who.organization.id, new)
+    return success(
+        sandbox.users.payload(user),
+        status=200 if claimed is None else 201,
+        claimed=claims.payload(claimed or NOTHING),
+    )

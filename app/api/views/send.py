@@ -3,13 +3,17 @@
 from dataclasses import replace
 from functools import partial
 
-from flask import Blueprint, Response, request
+from flask import Response, request
+from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from app import logs
-from app.api.answers import envelope
+from app.api import envelope
 from app.api.auth import caller, hash_of_key, is_development_key
+from app.api.calls import Additions, Answer, call
+from app.api.openapi import examples
+from app.api.refusals import KEY_REUSED, refusal
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import end_connection, idempotency_key, rehearsal, wish
@@ -17,17 +21,18 @@ from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
 from app.batches import payloads
 from app.batches.accept import Acceptance, Send
+from app.batches.approval import ANSWERED_WITHIN_DAYS
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, find_accepted
-from app.batches.errors import BatchCancelled, BatchLost, BatchRejected
+from app.batches.errors import BatchCancelled, BatchLost, BatchRejected, KeyLimit, ScheduledLimit
 from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
 from app.batches.transaction import transactions_of
 from app.batches.verify import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.errors import OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.requests import current_record
+from app.noun import Id, says, says_one_of
 from app.postgres.database import is_away, transaction
-
-blueprint = Blueprint("send", __name__)
+from app.values import key_bounds
 
 _RETRY_AFTER_S = {QUEUED: 1, SCHEDULED: 60, AWAITING_APPROVAL: 60}
 # A larger body is read only after its key is checked.
@@ -37,11 +42,109 @@ _READ = partial(read_issue_request, known=SEND)
 _log = logs.logger()
 
 
-@blueprint.post("/v1/points/send")
-def send() -> Response:
-    """Answer 201 with every transaction; 202 if the caller asks, if the batch has to wait, or if our wait runs out.
+class SendAdditions(Additions):
+    """The batch of the send."""
 
-    A batch has to wait while it is scheduled, or awaits an approval.
+    batch_id: Id = says("The id of the batch: `GET /v1/batches/{id}` reads it.", 1)
+
+
+class AcceptedBatch(BaseModel):
+    """A batch that is accepted and will be issued exactly once, if it is approved; read it at `Location`."""
+
+    batch_id: Id = says("The id of the batch.", 1)
+    status: str = says_one_of(
+        (QUEUED, SCHEDULED, AWAITING_APPROVAL),
+        "Queued: it waits for a worker. Scheduled: it waits for its `send_at`. Awaiting approval: another than its"
+        f" sender must approve it within {ANSWERED_WITHIN_DAYS} days.",
+        "queued",
+    )
+
+
+@call(
+    "POST /v1/points/send",
+    "Issue points",
+    group="Points",
+    scopes=(key_bounds.SEND,),
+    headers=["Idempotency-Key", "Prefer", "Points-Rehearse"],
+    body=SEND,
+    sent=examples.ISSUES
+    | examples.ALL_OR_NOBODY
+    | {
+        "later": {"recipient": examples.ADA, "amount": 50, "send_at": "2026-02-01T09:00:00Z"},
+        "for_90_days": {"recipient": examples.GRACE, "amount": 50, "hold_days": 90},
+    },
+    answers=[
+        Answer(
+            status=201,
+            about="The batch is issued. If the `Idempotency-Key` names a batch issued before: that batch, as it was"
+            " answered then.",
+            data=payloads.SendResult,
+            beside=SendAdditions,
+            schema="SendAnswer",
+            headers=["Location", "Idempotency-Replayed", "Preference-Applied"],
+            examples={
+                "issued": examples.TO_BOTH,
+                "issued_in_part": examples.TO_ONE_OF_BOTH,
+                "issued_to_each": examples.TO_EACH,
+            },
+            links={"batch": ("showBatch", "$response.body#/additional_data/batch_id")},
+        ),
+        Answer(
+            status=202,
+            about="The batch is accepted and will be issued exactly once. It has a `send_at`, the caller preferred not to"
+            " wait, or the wait\n"
+            "ran out. Or it is of more points than the organization lets anybody issue alone: then it is issued"
+            " once it is approved.",
+            data=AcceptedBatch,
+            beside=SendAdditions,
+            schema="AcceptedAnswer",
+            headers=["Location", "Retry-After", "Preference-Applied"],
+            examples={
+                "queued": {},
+                "scheduled": {"status": "scheduled"},
+                "awaiting_approval": {"status": "awaiting_approval"},
+            },
+            links={
+                "batch": ("showBatch", "$response.body#/additional_data/batch_id"),
+                "move": ("rescheduleBatch", "$response.body#/data/batch_id"),
+                "cancel": ("cancelBatch", "$response.body#/data/batch_id"),
+            },
+        ),
+    ],
+    refuses=[
+        refusal(
+            "MayNotSend",
+            "The organization is disabled or suspended, or already has 1,000 scheduled batches in this mode; or the"
+            " batch is for more\n"
+            "points than the key may send, in one batch or still on this day. Nothing was written.",
+            *(OrganizationSuspended(), OrganizationDisabled, KeyLimit, ScheduledLimit),
+            examples=["suspended"],
+        ),
+        refusal(
+            "CalledOff",
+            "The batch was cancelled while the call waited, or the `Idempotency-Key` names a batch that was"
+            " cancelled or rejected.",
+            *(BatchCancelled(), BatchRejected),
+            examples=["cancelled"],
+        ),
+        KEY_REUSED,
+    ],
+    checks_itself=True,  # The key is checked when the send is accepted, in the same statement.
+)
+def send() -> Response:
+    """Debits the organization and writes one transaction per recipient, in the order of the request, exactly once.
+    Recipients are served while the balance lasts, and the rest get `debited: false`. If `atomic` is true and the balance
+    cannot pay the whole batch, all get `debited: false`. The answer is 201 in each case. Points of a recipient without an
+    account are held until there is one, or for `hold_days`.
+
+    With `send_at` the batch is issued later: the body is checked and kept now. Accounts and balance are looked at when it
+    is issued, at most 5 s after `send_at`. Nothing is reserved.
+
+    Send an `Idempotency-Key`: then you can safely repeat a call whose answer was lost.
+
+    With a development key, a recipient `suspended`, `disabled`, `insufficient`, `accepted`, `unavailable`, `silent` or
+    `rate_limited` at `sandbox.points.test` makes the call meet what its name says, to rehearse it; so does the same word in
+    `Points-Rehearse`.
     """
     wished = wish()
     return wished.named_in(_send(wished.wait_s))

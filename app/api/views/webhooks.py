@@ -7,9 +7,10 @@ from typing import Any
 from flask import Response
 from pydantic import create_model
 
-from app.api.answers import envelope
+from app.api import envelope
 from app.api.calls import Answer, call
 from app.api.listing import page_answer
+from app.api.refusals import BAD_QUERY
 from app.api_keys import Caller
 from app.errors import NotFound
 from app.noun import Action, Null, says
@@ -43,7 +44,6 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 }
 _NONE = NotFound("webhook", 1)
 _of_webhooks = partial(call, group="Webhooks", scopes=(WEBHOOKS,))
-_of_one = partial(_of_webhooks, takes=["id of a webhook"])
 
 
 def _payload(outcome: Webhook | tuple[Webhook, str]) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def _act(who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) 
 @_of_webhooks(
     "POST /v1/webhooks",
     "Have events sent to a URL",
-    first=require_key,  # Without it no webhook can be made, whatever the body says.
+    first=lambda _: require_key(),  # Without it no webhook can be made, whatever the body says.
     body=webhooks.new,
     sent={"new_webhook": {"url": "https://shop.example.com/points", "types": ["batch.*"], "description": "The shop"}},
-    answer=Answer(
+    answers=Answer(
         status=201,
         about="The webhook, with its secret.",
         data=_NewSecret,
@@ -76,9 +76,7 @@ def _act(who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) 
     refuses=[WebhookLimit(WEBHOOKS_MAX), SecretsKeyMissing()],
 )
 def create_webhook(who: Caller, **values: Any) -> Response:
-    """Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may have
-    ten webhooks in each mode.
-    """
+    """Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may have ten webhooks in each mode."""
     with transaction() as connection:
         webhook, secret = actions.make(connection, who.scope, values)
     response = envelope.success(_payload((webhook, secret)), status=201)
@@ -89,7 +87,7 @@ def create_webhook(who: Caller, **values: Any) -> Response:
 @_of_webhooks(
     "GET /v1/webhooks",
     "All webhooks",
-    answer=Answer(about="The webhooks.", data=_WebhookList, examples={"webhooks": {}}),
+    answers=Answer(about="The webhooks.", data=_WebhookList, examples={"webhooks": {}}),
 )
 def list_webhooks(who: Caller) -> dict[str, Any]:
     """The organization's webhooks in the key's mode, as they are now, oldest first."""
@@ -98,10 +96,10 @@ def list_webhooks(who: Caller) -> dict[str, Any]:
     return {"webhooks": list(map(webhooks.payload, rows)), "next_cursor": None}
 
 
-@_of_one(
+@_of_webhooks(
     "GET /v1/webhooks/{id}",
     "One webhook, as it is now",
-    answer=Answer(about="The webhook.", data=webhooks.model, examples={"webhook": {}}),
+    answers=Answer(about="The webhook.", data=webhooks.model, examples={"webhook": {}}),
     refuses=[_NONE],
 )
 def show_webhook(who: Caller, webhook_id: int) -> dict[str, Any]:
@@ -110,12 +108,12 @@ def show_webhook(who: Caller, webhook_id: int) -> dict[str, Any]:
         return webhooks.payload(webhooks.get(connection, webhook_id, who.scope))
 
 
-@_of_one(
+@_of_webhooks(
     "PATCH /v1/webhooks/{id}",
     "Change a webhook",
     body=webhooks.changed,
     sent={"changed_webhook": {"types": ["*"], "description": None}},
-    answer=Answer(
+    answers=Answer(
         about="The webhook, changed.",
         data=webhooks.model,
         examples={"webhook_changed": {"types": ["*"], "description": None}},
@@ -127,10 +125,10 @@ def change_webhook(who: Caller, webhook_id: int, **values: Any) -> dict[str, Any
     return _payload(_act(who, webhook_id, partial(actions.change, values=values)))
 
 
-@_of_one(
+@_of_webhooks(
     "DELETE /v1/webhooks/{id}",
     "Delete a webhook",
-    answer=Answer(status=204, about="It is deleted. There is no body."),
+    answers=Answer(status=204, about="It is deleted. There is no body."),
     refuses=[_NONE],
 )
 def delete_webhook(who: Caller, webhook_id: int) -> None:
@@ -142,14 +140,14 @@ def _declare(name: str, action: Action) -> None:
     """Declare the call of an action."""
     data = _NewSecret if name == "rotate" else webhooks.model
 
-    @_of_one(
+    @_of_webhooks(
         f"POST /v1/webhooks/{{id}}/{name}",
         action.summary,
         name=f"{name}Webhook",
         about=action.about,
         body=action.body,
-        sent={"from_the_first": {"from_sequence": 1}} if action.body is REPLAY else None,
-        answer=Answer(about=action.answers, data=data, examples={f"webhook_{name}": _EXAMPLES.get(name, {})}),
+        sent={"from_the_first": {"from_sequence": 1}} if action.body is REPLAY else {},
+        answers=Answer(about=action.answers, data=data, examples={f"webhook_{name}": _EXAMPLES.get(name, {})}),
         refuses=[_NONE, *action.refuses],
     )
     def act(who: Caller, webhook_id: int, **values: Any) -> dict[str, Any]:
@@ -160,21 +158,18 @@ for _name, _action in webhooks.actions.items():
     _declare(_name, _action)
 
 
-@_of_one(
+@_of_webhooks(
     "GET /v1/webhooks/{id}/deliveries",
     "Delivery attempts, page by page",
-    takes=["id of a webhook", "page of deliveries"],
-    has_query=True,
-    answer=Answer(
+    query="deliveries",
+    answers=Answer(
         about="A page of the list.",
         data=deliveries.page("attempts"),
         examples={"deliveries": {}},
     ),
-    refuses=[_NONE, "BadQuery"],
+    refuses=[_NONE, BAD_QUERY],
 )
 def list_deliveries(who: Caller, webhook_id: int) -> Response:
-    """The attempts of the last 30 days, newest first. A page holds up to `limit` of them; `next_cursor` leads to the
-    next page.
-    """
+    """The attempts of the last 30 days, newest first. A page holds up to `limit` of them; `next_cursor` leads to the next page."""
     require = partial(webhooks.get, row_id=webhook_id, scope=who.scope)
     return page_answer("deliveries", who, lists.deliveries, deliveries.payload, require=require, webhook_id=webhook_id)

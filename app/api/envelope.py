@@ -1,4 +1,4 @@
-"""The envelope around every answer, the status and code of each error, and the smaller bodies."""
+"""The envelope around every answer, and the status and code of each error."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,12 +6,10 @@ from typing import Any
 import orjson
 from flask import Response
 
-from app.batches.sent_lately import SentLately, alike
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.metrics.requests import note_code
 from app.reversals.request import Recoverable
-from app.settings import Settings
 
 INTERFACE_VERSION = "1.0"
 
@@ -87,32 +85,3 @@ def verdict_payload(verdict: Verdict | Recoverable) -> dict[str, Any]:
         "validated": verdict.refusal is None,
         "error": None if verdict.refusal is None else verdict.refusal.sentence,
     }
-
-
-def verdict_additions(verdict: Verdict) -> dict[str, Any]:
-    """The additional data of verify, for programs: the code of the refusal, and the figures."""
-    return {
-        "code": None if verdict.refusal is None else verdict.refusal.code,
-        "required": verdict.required,
-        "available": verdict.available,
-        "affordable_recipients": verdict.affordable_recipients,
-    }
-
-
-def sent_lately_payload(lately: SentLately) -> dict[str, Any]:
-    """Who was sent the same lately, and in which batches."""
-    return {
-        "days": lately.days,
-        "recipients": lately.recipients,
-        "same": lately.same,
-        "same_label": lately.same_label,
-        "same_amount": lately.same_amount,
-        "batch_count": lately.batch_count,
-        "batches": list(map(alike.payload, lately.batches)),
-        "complete": lately.is_whole,
-    }
-
-
-def limits_payload(limits: Settings) -> dict[str, Any]:
-    """The limits of a send, for `additional_data.limits`."""
-    return {"recipients": limits.recipients_max, "amount": limits.amount_max, "body_bytes": limits.body_bytes_max}

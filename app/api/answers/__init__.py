@@ -1,1 +1,0 @@
-"""Building answers: the envelope and the payloads, by pure functions."""
