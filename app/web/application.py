@@ -3,7 +3,6 @@
 import zlib
 
 from flask import Flask, Response, request
-from flask_limiter import Limiter, RateLimitExceeded
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import IntegerConverter
@@ -11,8 +10,8 @@ from werkzeug.routing import IntegerConverter
 from app import logs
 from app.api import envelope
 from app.api.calls import blueprint as calls
-from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.openapi import description
+from app.api.rate_limit import add_what_is_left, limit_rate
 from app.console import add_console, as_page
 from app.errors import OutOfReach, PointsError
 from app.metrics.requests import current_record
@@ -46,11 +45,10 @@ def create_app() -> Flask:
     app.register_blueprint(calls)
     add_console(app)
     record_requests(app)
-    limiter = limit_rate(app)
+    limit_rate(app)
     app.after_request(_add_headers)
     app.register_error_handler(PointsError, as_page(envelope.failure_of))
     app.register_error_handler(HTTPException, as_page(_http_failure))
-    app.register_error_handler(RateLimitExceeded, lambda _: _too_many(limiter))
     app.register_error_handler(SQLAlchemyError, as_page(_database_failure))
     app.register_error_handler(Exception, as_page(_unexpected_failure))
     return app
@@ -89,13 +87,6 @@ def _http_failure(error: HTTPException) -> Response:
     for name, value in error.get_headers():
         if name not in ("Content-Type", "Content-Length"):
             response.headers[name] = value
-    return response
-
-
-def _too_many(limiter: Limiter) -> Response:
-    sentence = f"The rate limit of a key is {settings().rate_limit}. Wait for the seconds that Retry-After names."
-    response = envelope.failure(429, {"rate_limit": [sentence]})
-    response.headers["Retry-After"] = str(retry_after_s(limiter))
     return response
 
 

@@ -8,7 +8,7 @@ import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.api.limits import retry_after_s
+from app.api.rate_limit import retry_after_s
 from app.api.openapi.answers import failures, refusals
 from app.settings import settings
 from app.values.key_hashes import hash_key
@@ -28,7 +28,7 @@ def key(database: None) -> str:
 def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     """Let the limits of a test be counted in one imagined Redis, whichever process counts."""
     server = FakeServer()
-    monkeypatch.setattr("app.api.limits.redis_client", lambda *_, **__: FakeRedis(server=server))
+    monkeypatch.setattr("app.api.rate_limit.redis_client", lambda *_, **__: FakeRedis(server=server))
     return server
 
 

@@ -6,10 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 from flask import Flask, Response, request
-from flask_limiter import ApplicationLimit, Limiter
+from flask_limiter import ApplicationLimit, Limiter, RateLimitExceeded
 from limits import parse
 from limits.storage import RedisStorage
 
+from app.api import envelope
 from app.api.auth import hash_of_given_key
 from app.messaging.process_redis import redis_client
 from app.metrics.requests import current_record
@@ -32,13 +33,13 @@ class _NotingRedis(RedisStorage):
         return counted
 
 
-def limit_rate(app: Flask) -> Limiter:
+def limit_rate(app: Flask) -> None:
     """Apply `POINTS_RATE_LIMIT` to every `/v1` call that carries a well-formed key."""
     # For each call over the limit the library would log the key's hash. The request's own log line says 429.
     logging.getLogger("flask-limiter").setLevel(logging.WARNING)
     # Any: the library's types allow only text here.
     pool: Any = redis_client(settings().redis_url, timeout_s=_TIMEOUT_S).connection_pool
-    return Limiter(
+    limiter = Limiter(
         _counter_name,
         app=app,
         enabled=settings().rate_limit != "off",
@@ -51,6 +52,14 @@ def limit_rate(app: Flask) -> Limiter:
         swallow_errors=True,
         key_prefix="points",
     )
+    app.register_error_handler(RateLimitExceeded, lambda _: _too_many(limiter))
+
+
+def _too_many(limiter: Limiter) -> Response:
+    sentence = f"The rate limit of a key is {settings().rate_limit}. Wait for the seconds that Retry-After names."
+    response = envelope.failure(429, {"rate_limit": [sentence]})
+    response.headers["Retry-After"] = str(retry_after_s(limiter))
+    return response
 
 
 def retry_after_s(limiter: Limiter) -> int:
