@@ -8,8 +8,8 @@ import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.api.rate_limit import retry_after_s
 from app.api.openapi.answers import failures, refusals
+from app.api.rate_limit import retry_after_s
 from app.settings import settings
 from app.values.key_hashes import hash_key
 from app.web.application import create_app
