@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.api.auth import WrongKey
+from app.api.envelope import CODES
+from app.api.requests.body import TOO_SLOW
+from app.batches.errors import BatchLost
 from app.errors import (
     IdempotencyKeyReused,
     InsufficientScope,
@@ -18,6 +21,7 @@ from app.errors import (
     PointsError,
 )
 from app.platform.keys import USERS_WRITE
+from app.reversals.accept import ReversalLost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +93,14 @@ def bad_query(name: str, faults: Mapping[str, str]) -> Refusal:
     return refusal(name, about, InvalidRequest({parameter: [sentence] for parameter, sentence in faults.items()}))
 
 
+def _by_status(name: str, status: int, about: str, sentences: Mapping[str, str]) -> Refusal:
+    """Return a refusal that no error of ours makes: its status decides the code."""
+    codes, headers = (CODES[status],), _HEADERS.get(status, ())
+    return Refusal(
+        name=name, about=about, status=status, examples={_snake(name): sentences}, codes=codes, headers=headers
+    )
+
+
 _BAD_LIMIT = "The limit parameter must be an integer from 1 to 1000, but is “0”."
 
 # Of all calls, of those with a key, and of those with a body.
@@ -99,26 +111,17 @@ _NO_REQUEST = Refusal(
     examples={},
     headers=_HEADERS[400],
 )
-_WRONG_METHOD = Refusal(
-    name="WrongMethod",
-    about="This path does not take this method.",
-    status=405,
-    examples={
-        "wrong_method": {"method": "This path does not take this method; the Allow header names those it takes."}
-    },
-    codes=["method_not_allowed"],
-    headers=_HEADERS[405],
+_WRONG_METHOD = _by_status(
+    "WrongMethod",
+    405,
+    "This path does not take this method.",
+    {"method": "This path does not take this method; the Allow header names those it takes."},
 )
-_FAULT = Refusal(
-    name="Fault",
-    about="A fault of the service. A send may have been accepted: repeat it with the same `Idempotency-Key`.",
-    status=500,
-    examples={
-        "fault": {
-            "service": "Something went wrong on our side. Quote the request id 5f0c2d9e when you report it.",
-        }
-    },
-    codes=["internal_error"],
+_FAULT = _by_status(
+    "Fault",
+    500,
+    "A fault of the service. A send may have been accepted: repeat it with the same `Idempotency-Key`.",
+    {"service": "Something went wrong on our side. Quote the request id 5f0c2d9e when you report it."},
 )
 OF_ALL = (_NO_REQUEST, _WRONG_METHOD, _FAULT)
 
@@ -128,28 +131,20 @@ _UNAUTHORIZED = refusal(
     InvalidKey(),
     examples=["no_key"],
 )
-_TOO_MANY_CALLS = Refusal(
-    name="TooManyCalls",
-    about="The key has made too many calls.",
-    status=429,
-    examples={
-        "too_many_calls": {
-            "rate_limit": "The rate limit of a key is 50/second. Wait for the seconds that Retry-After names."
-        }
-    },
-    codes=["rate_limited"],
-    headers=_HEADERS[429],
+_TOO_MANY_CALLS = _by_status(
+    "TooManyCalls",
+    429,
+    "The key has made too many calls.",
+    {"rate_limit": "The rate limit of a key is 50/second. Wait for the seconds that Retry-After names."},
 )
-AWAY = Refusal(
-    name="Away",
-    about="The database is out of reach, or has lost the batch or reversal after a failover. A send may have been"
-    " accepted: repeat\nit with the same `Idempotency-Key`.",
-    status=503,
-    examples={"database_away": {"service": OutOfReach().sentence}},
-    codes=["out_of_reach", "batch_lost", "reversal_lost"],
-    headers=_HEADERS[503],
+_AWAY = refusal(
+    "Away",
+    "The database is out of reach, or has lost the batch or reversal after a failover. A send may have been accepted:"
+    " repeat\nit with the same `Idempotency-Key`.",
+    *(OutOfReach(), BatchLost, ReversalLost),
+    examples=["database_away"],
 )
-WITH_KEY = (_UNAUTHORIZED, _TOO_MANY_CALLS, AWAY)
+WITH_KEY = (_UNAUTHORIZED, _TOO_MANY_CALLS, _AWAY)
 OF_ORGANIZATION = refusal(
     "WrongKey",
     "The key is a platform key, and this call takes one of an organization; or it has scopes, and none of this call.",
@@ -174,26 +169,15 @@ _NO_FIELDS = refusal(
     " HTTP\nrequest.",
     InvalidRequest({"amount": ["There is no field of this name: this call takes no field."]}),
 )
-_TOO_SLOW = Refusal(
-    name="TooSlow",
-    about="The body came too slowly. The same call can be made again.",
-    status=408,
-    examples={"too_slow": {"body": "The body must arrive within 20 s, or at 20 kB/s with a good key, but did not."}},
-    codes=["body_too_slow"],
+_TOO_SLOW = _by_status("TooSlow", 408, "The body came too slowly. The same call can be made again.", {"body": TOO_SLOW})
+_TOO_LARGE = _by_status(
+    "TooLarge", 413, "The body is too large.", {"body": "The body must have at most 8388608 bytes, but has more."}
 )
-_TOO_LARGE = Refusal(
-    name="TooLarge",
-    about="The body is too large.",
-    status=413,
-    examples={"too_large": {"body": "The body must have at most 8388608 bytes, but has more."}},
-    codes=["body_too_large"],
-)
-_WRONG_TYPE = Refusal(
-    name="WrongType",
-    about="The body is not declared as JSON, or it is compressed.",
-    status=415,
-    examples={"wrong_type": {"content_type": "The Content-Type must be application/json, but is text/plain."}},
-    codes=["unsupported_media_type"],
+_WRONG_TYPE = _by_status(
+    "WrongType",
+    415,
+    "The body is not declared as JSON, or it is compressed.",
+    {"content_type": "The Content-Type must be application/json, but is text/plain."},
 )
 _BAD_REQUEST = Refusal(
     name="BadRequest",

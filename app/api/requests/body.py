@@ -18,6 +18,7 @@ from app.settings import Settings, settings
 from app.values.validation_errors import ENTRIES_LISTED_MAX, FaultsFound, shortened
 
 _JSON = "application/json"
+TOO_SLOW = "The body must arrive within 20 s, or at 20 kB/s with a good key, but did not."
 
 Value = TypeVar("Value")
 
@@ -84,8 +85,7 @@ def _body_bytes() -> bytes:
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
     except OSError:
         if caller_socket is not None and caller_socket.is_too_slow:
-            sentence = "The body must arrive within 20 s, or at 20 kB/s with a good key, but did not."
-            raise RequestTimeout(sentence) from None
+            raise RequestTimeout(TOO_SLOW) from None
         raise BadRequest("The body ended early.") from None
     if len(body) < (length or 0):
         raise BadRequest("The body ended before its Content-Length.")
