@@ -140,7 +140,7 @@ _TOO_MANY_CALLS = _by_status(
 _AWAY = refusal(
     "Away",
     "The database is out of reach, or has lost the batch or reversal after a failover. A send may have been accepted:"
-    " repeat\nit with the same `Idempotency-Key`.",
+    " repeat it with the same `Idempotency-Key`.",
     *(OutOfReach(), BatchLost, ReversalLost),
     examples=["database_away"],
 )
@@ -166,7 +166,7 @@ NO_QUERY = refusal(
 _NO_FIELDS = refusal(
     "NoFields",
     "There is a query, or a body with fields, which this call does not take; or the bytes sent are not a well-formed"
-    " HTTP\nrequest.",
+    " HTTP request.",
     InvalidRequest({"amount": ["There is no field of this name: this call takes no field."]}),
 )
 _TOO_SLOW = _by_status("TooSlow", 408, "The body came too slowly. The same call can be made again.", {"body": TOO_SLOW})
@@ -182,7 +182,7 @@ _WRONG_TYPE = _by_status(
 _BAD_REQUEST = Refusal(
     name="BadRequest",
     about="The body has faults, or there is a query. `errors` names all faults, each under its field, and a bad entry"
-    " under its\nplace. Nothing was written.",
+    " under its place. Nothing was written.",
     status=400,
     examples={
         "everything_missing": {

@@ -46,8 +46,7 @@ _NO_BATCH = NotFound("batch", 1)
 _NOT_KNOWN = refusal(
     "NotKnown",
     "A worker holds the organization's row, or the database is out of reach: it is not known what becomes of the"
-    " batch. Make\n"
-    "the same call again; that is safe.",
+    " batch. Make the same call again; that is safe.",
     NotKnown(),
 )
 _NOT_AWAITING = refusal(
@@ -183,11 +182,9 @@ def reschedule_batch(who: Caller, batch_id: int, send_at: datetime) -> dict[str,
         _NO_BATCH,
         refusal(
             "CannotApprove",
-            "The key has sent this batch: another key or an approver must approve it. Or the organization is"
-            " disabled or suspended,\n"
-            "and the batch awaits the approval still. Or it has a `send_at`, and the organization already has 1,000"
-            " scheduled batches\n"
-            "in this mode.",
+            "The key has sent this batch: another key or an approver must approve it. Or the organization is disabled"
+            " or suspended, and the batch awaits the approval still. Or it has a `send_at`, and the organization"
+            " already has 1,000 scheduled batches in this mode.",
             *(OwnBatch(), OrganizationDisabled, OrganizationSuspended, ScheduledLimit),
         ),
         _NOT_AWAITING,
@@ -195,9 +192,9 @@ def reschedule_batch(who: Caller, batch_id: int, send_at: datetime) -> dict[str,
     ],
 )
 def approve_batch(who: Caller, batch_id: int) -> dict[str, Any]:
-    """Approves a batch that awaits an approval: it is queued, or scheduled if its `send_at` is still to come, as if it had been
-    accepted now. It is approved, rejected or cancelled, only one of these. Not with the key that has sent it. Approving it
-    again changes nothing. What nobody has approved or rejected within 7 days is rejected.
+    """Approves a batch that awaits an approval: it is queued, or scheduled if its `send_at` is still to come, as if it
+    had been accepted now. It is approved, rejected or cancelled, only one of these. Not with the key that has sent it.
+    Approving it again changes nothing. What nobody has approved or rejected within 7 days is rejected.
     """
     with transaction() as connection:
         approved = approval.approve(connection, who, batch_id)
@@ -229,8 +226,8 @@ def approve_batch(who: Caller, batch_id: int) -> dict[str, Any]:
     refuses=[_NO_BATCH, OwnBatch(), _NOT_AWAITING, _NOT_KNOWN],
 )
 def reject_batch(who: Caller, batch_id: int, reason: str) -> dict[str, Any]:
-    """Rejects a batch that awaits an approval, for good: nobody is debited. Not with the key that has sent it. Rejecting it
-    again changes nothing; the first reason stays.
+    """Rejects a batch that awaits an approval, for good: nobody is debited. Not with the key that has sent it.
+    Rejecting it again changes nothing; the first reason stays.
     """
     return _act(who, batch_id, partial(approval.reject, who=who, reason=reason))
 
@@ -258,7 +255,8 @@ def reject_batch(who: Caller, batch_id: int, reason: str) -> dict[str, Any]:
     ],
 )
 def cancel_batch(who: Caller, batch_id: int) -> dict[str, Any]:
-    """Cancels a batch while it awaits an approval, is scheduled or queued. It is either cancelled or issued, never both. A call that waits for it
-    is answered 409. Cancelling it again changes nothing. Works also while the organization is disabled or suspended.
+    """Cancels a batch while it awaits an approval, is scheduled or queued. It is either cancelled or issued, never
+    both. A call that waits for it is answered 409. Cancelling it again changes nothing. Works also while the
+    organization is disabled or suspended.
     """
     return _act(who, batch_id, partial(schedule.cancel, **who.scope._asdict()))

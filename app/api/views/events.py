@@ -64,9 +64,8 @@ def _beyond(last_sequence: int) -> InvalidRequest:
 
 _BAD_QUERY = refusal(
     "BadEventsQuery",
-    "The query has faults; or the events after `after` are no longer all kept, and the sentence names the oldest"
-    " one; or\n"
-    "`after` is beyond the end of the log.",
+    "The query has faults; or the events after `after` are no longer all kept, and the sentence names the oldest one;"
+    " or `after` is beyond the end of the log.",
     _beyond(3),
     examples=["beyond_the_log"],
 )
@@ -202,11 +201,12 @@ def _wait(log: _Log, asked: EventsRequest, found: _Found) -> _Found:
     refuses=[_BAD_QUERY],
 )
 def list_events(who: Caller) -> dict[str, Any]:
-    """The event log of the organization in the key's mode, oldest first. Each event has a `sequence`: 1, 2, 3 … without a gap,
-    so a gap proves a loss. An effect always has a higher sequence than its cause. An event is in the log within a second of
-    its commit. Store `last_sequence` together with what you did, and give it as `after` next time: then each event takes
-    effect once. With `types`, a call looks at up to 10,000 events. It may return none although matching events follow: go
-    on until `last_sequence` stays the same. Events that concern the organization as a whole are in the live log.
+    """The event log of the organization in the key's mode, oldest first. Each event has a `sequence`: 1, 2, 3 … without
+    a gap, so a gap proves a loss. An effect always has a higher sequence than its cause. An event is in the log within
+    a second of its commit. Store `last_sequence` together with what you did, and give it as `after` next time: then
+    each event takes effect once. With `types`, a call looks at up to 10,000 events. It may return none although
+    matching events follow: go on until `last_sequence` stays the same. Events that concern the organization as a whole
+    are in the live log.
     """
     log = _Log(who.scope, key=str(who.api_key_id), authorize=caller)
     return _next_events(log, parse_events_request(query()))
@@ -222,10 +222,10 @@ def list_events(who: Caller) -> dict[str, Any]:
     refuses=[_BAD_QUERY],
 )
 def list_platform_events(who: PlatformCaller) -> dict[str, Any]:
-    """The event log of the platform, by the rules of `GET /v1/events`: a `sequence` without a gap, oldest first, within a second
-    of the commit. It tells of registrations, of changed and erased users, of new organizations, their refills and their
-    suspensions. Events about users need the scope `users:read`, those about organizations `organizations:read`; so without
-    `types` the call needs both.
+    """The event log of the platform, by the rules of `GET /v1/events`: a `sequence` without a gap, oldest first, within
+    a second of the commit. It tells of registrations, of changed and erased users, of new organizations, their refills
+    and their suspensions. Events about users need the scope `users:read`, those about organizations
+    `organizations:read`; so without `types` the call needs both.
     """
     asked = parse_events_request(query(), PLATFORM_TYPES)
     scopes = scopes_of_events(asked.types)

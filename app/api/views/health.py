@@ -58,7 +58,8 @@ def show_health() -> Response:
     refuses=[
         Refusal(
             name="NotReady",
-            about="PostgreSQL is out of reach or has no tables yet; `errors` says which, and also whether Redis is away.",
+            about="PostgreSQL is out of reach or has no tables yet; `errors` says which, and also whether Redis is"
+            " away.",
             status=503,
             examples={"not_ready": {"postgresql": _AWAY, "redis": _NO_REDIS}},
             codes=["not_ready"],

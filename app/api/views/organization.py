@@ -106,10 +106,11 @@ def show_organization(who: Caller) -> Response:
     ],
 )
 def show_statement(who: Caller) -> dict[str, Any]:
-    """One row for each day in UTC, of the key's mode: the balance at its beginning, what was refilled, debited, taken back by
-    callers (`reversed`) and returned because it was held too long, and the balance at its end, at which the next day opens. A
-    batch counts on the day of its `issued_at`, a reversal on that of its `done_at`. A reset of the sandbox is a refill. Days
-    on which nothing moved the balance are there too. It is exact, and as fast with a million batches as with none.
+    """One row for each day in UTC, of the key's mode: the balance at its beginning, what was refilled, debited, taken
+    back by callers (`reversed`) and returned because it was held too long, and the balance at its end, at which the
+    next day opens. A batch counts on the day of its `issued_at`, a reversal on that of its `done_at`. A reset of the
+    sandbox is a refill. Days on which nothing moved the balance are there too. It is exact, and as fast with a million
+    batches as with none.
     """
     first, last = parse_statement_request(query())
     of = partial(statement_of, organization_id=who.organization.id, sandbox=who.sandbox, first=first, last=last)
@@ -126,10 +127,10 @@ def show_statement(who: Caller) -> dict[str, Any]:
     refuses=[BAD_QUERY],
 )
 def list_requests(who: Caller) -> Response:
-    """The calls that the organization's keys made in the key's mode in the last 30 days, ordered by when they arrived, each
-    listed about a quarter of a second after its answer. Bodies, addresses and keys are not kept. To look for one call, give
-    its `request_id`; to see what became of a batch, `batch`. Calls that a key has made beyond its rate limit, or after it
-    was revoked, are listed in part. While the database is out of reach, calls are missing.
+    """The calls that the organization's keys made in the key's mode in the last 30 days, ordered by when they arrived,
+    each listed about a quarter of a second after its answer. Bodies, addresses and keys are not kept. To look for one
+    call, give its `request_id`; to see what became of a batch, `batch`. Calls that a key has made beyond its rate
+    limit, or after it was revoked, are listed in part. While the database is out of reach, calls are missing.
 
     {pages}
     """

@@ -73,8 +73,8 @@ def create_key(who: PlatformCaller, organization_id: int, new: Mapping[str, Any]
     refuses=[NO_ORGANIZATION, BAD_LIST_QUERY],
 )
 def list_keys(who: PlatformCaller, organization_id: int) -> Response:
-    """Newest first, of both modes, revoked ones included. `next_cursor` leads to the next page and is null at the end. Needs the
-    scope `organizations:read`.
+    """Newest first, of both modes, revoked ones included. `next_cursor` leads to the next page and is null at the end.
+    Needs the scope `organizations:read`.
     """
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = lists.keys
@@ -121,8 +121,8 @@ def revoke_key(who: PlatformCaller, organization_id: int, key_id: int) -> None:
     ],
 )
 def create_member(who: PlatformCaller, organization_id: int, new: Mapping[str, Any]) -> dict[str, Any]:
-    """A person who may use the console. The link leads to the page where they choose a password; it is good once, for 24 hours,
-    and shown once. Needs the scope `organizations:write`.
+    """A person who may use the console. The link leads to the page where they choose a password; it is good once, for
+    24 hours, and shown once. Needs the scope `organizations:write`.
     """
     with transaction(by=who.author) as connection:
         member_id, token = links.add(connection, organization_id, **new, by=None)
@@ -146,9 +146,9 @@ def create_member(who: PlatformCaller, organization_id: int, new: Mapping[str, A
     ],
 )
 def list_actions(who: PlatformCaller) -> Response:
-    """What the platform's programs did with their keys, operators by commands, and members of organizations in the console,
-    newest first. Each is written in the transaction of the deed and never changed. It names what it is about by ids. What
-    an organization's programs do is in the list of its requests. Needs the scope `organizations:read`.
+    """What the platform's programs did with their keys, operators by commands, and members of organizations in the
+    console, newest first. Each is written in the transaction of the deed and never changed. It names what it is about
+    by ids. What an organization's programs do is in the list of its requests. Needs the scope `organizations:read`.
 
     {pages}
     """

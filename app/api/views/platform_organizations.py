@@ -63,7 +63,9 @@ def create_organization(who: PlatformCaller, new: Mapping[str, Any]) -> Response
     refuses=[BAD_LIST_QUERY],
 )
 def list_organizations(who: PlatformCaller) -> Response:
-    """Newest first. `next_cursor` leads to the next page and is null at the end. Needs the scope `organizations:read`."""
+    """Newest first. `next_cursor` leads to the next page and is null at the end. Needs the scope
+    `organizations:read`.
+    """
     return page_answer("organizations", None, lists.organizations, whole.payload)
 
 
@@ -94,8 +96,8 @@ def show_organization(who: PlatformCaller, organization_id: int) -> dict[str, An
     refuses=[NO_ORGANIZATION],
 )
 def change_organization(who: PlatformCaller, organization_id: int, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends first. Needs the
-    scope `organizations:write`.
+    """Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends first.
+    Needs the scope `organizations:write`.
     """
     with transaction(by=who.author) as connection:
         return whole.payload(organizations.change(connection, organization_id, changes))
@@ -133,8 +135,8 @@ def change_organization(who: PlatformCaller, organization_id: int, changes: Mapp
     ],
 )
 def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
-    """Adds points to the live or the sandbox balance. Send an `Idempotency-Key`, a `reference` or both: then you can safely
-    repeat a call whose answer was lost. Needs the scope `organizations:write`.
+    """Adds points to the live or the sandbox balance. Send an `Idempotency-Key`, a `reference` or both: then you can
+    safely repeat a call whose answer was lost. Needs the scope `organizations:write`.
     """
     key = idempotency_key()
     with transaction(by=who.author) as connection:
@@ -154,8 +156,8 @@ def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
     refuses=[NO_ORGANIZATION, BAD_LIST_QUERY],
 )
 def list_refills(who: PlatformCaller, organization_id: int) -> Response:
-    """Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a refill too, which
-    may take points away. Needs the scope `organizations:read`.
+    """Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a refill
+    too, which may take points away. Needs the scope `organizations:read`.
     """
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = lists.refills

@@ -81,15 +81,14 @@ _writing = partial(call, group="Platform", scopes=(USERS_WRITE,))
         refusal(
             "OtherUser",
             "The address is registered with other names or another `external_id`; or the `external_id` is that of a"
-            " user with another\n"
-            "address. Nothing was written.",
+            " user with another address. Nothing was written.",
             UserConflict("The email is that of user 7, who has other names."),
         )
     ],
 )
 def register_user(who: PlatformCaller, new: NewUser) -> Response:
-    """Registers a user, and credits what is held for the address. Repeating the call changes nothing, so a retry needs no key.
-    Needs the scope `users:write`.
+    """Registers a user, and credits what is held for the address. Repeating the call changes nothing, so a retry needs
+    no key. Needs the scope `users:write`.
     """
     with transaction(by=who.author) as connection:
         user, is_new, claimed = registering.register_user(connection, new)
@@ -114,8 +113,8 @@ def register_user(who: PlatformCaller, new: NewUser) -> Response:
     ),
 )
 def register_users(who: PlatformCaller, new: Any) -> dict[str, Any]:
-    """Registers users in the order of the request, and credits what is held for each. An entry at fault or in conflict is
-    answered at its place and keeps no other back. Repeating the call changes nothing. Needs the scope `users:write`.
+    """Registers users in the order of the request, and credits what is held for each. An entry at fault or in conflict
+    is answered at its place and keeps no other back. Repeating the call changes nothing. Needs the scope `users:write`.
     """
     return {"users": list(map(_outcome_payload, registering.register_many(new, by=who.author)))}
 
@@ -134,8 +133,8 @@ def _outcome_payload(outcome: Outcome) -> dict[str, Any]:
     refuses=[bad_query("BadUsersQuery", {"email": "The email parameter must be an e-mail address: it has no @-sign."})],
 )
 def list_users(who: PlatformCaller) -> Response:
-    """The users, each with its exact balance, newest first. `next_cursor` leads to the next page and is null at the end. A
-    cursor does not expire. Needs the scope `users:read`.
+    """The users, each with its exact balance, newest first. `next_cursor` leads to the next page and is null at the
+    end. A cursor does not expire. Needs the scope `users:read`.
     """
     return page_answer("users", None, lists.users, registered.payload)
 
@@ -173,8 +172,8 @@ def show_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
     ],
 )
 def change_user(who: PlatformCaller, user_id: int, changes: Mapping[str, Any]) -> Response:
-    """Changes the fields that are sent. A new address is the one by which the user is known from then on: what is held for it
-    is credited, and what the user has stays. Needs the scope `users:write`.
+    """Changes the fields that are sent. A new address is the one by which the user is known from then on: what is held
+    for it is credited, and what the user has stays. Needs the scope `users:write`.
     """
     with transaction(by=who.author) as connection:
         user, _, claimed = registering.change_user(connection, user_id, changes)
@@ -205,11 +204,11 @@ def change_user(who: PlatformCaller, user_id: int, changes: Mapping[str, Any]) -
     ],
 )
 def erase_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
-    """The names and addresses of the user become `erased-<id>`: in the user, its transactions, their batches and reversals,
-    events and uploaded lists. The id, the balance and all amounts stay, and a replay of a batch answers with what is left.
-    What is sent to the address later finds no account; who registers with it is a new user. Of a user with many
-    transactions this takes some seconds. Repeating the call goes on where it was interrupted, or changes nothing. Needs the
-    scope `users:write`.
+    """The names and addresses of the user become `erased-<id>`: in the user, its transactions, their batches and
+    reversals, events and uploaded lists. The id, the balance and all amounts stay, and a replay of a batch answers with
+    what is left. What is sent to the address later finds no account; who registers with it is a new user. Of a user
+    with many transactions this takes some seconds. Repeating the call goes on where it was interrupted, or changes
+    nothing. Needs the scope `users:write`.
     """
     return registered.payload(erase(user_id, by=who.author))
 
@@ -226,9 +225,9 @@ def erase_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
     refuses=[_NO_USER, BAD_LIST_QUERY],
 )
 def list_entries(who: PlatformCaller, user_id: int) -> Response:
-    """Credits, and what was taken back of them, newest first. Their sum is the balance: nothing is left out or comes twice while
-    points are issued, claimed and taken back, and what is new comes first. `next_cursor` leads to the next page and is null at
-    the end. Needs the scope `users:read`.
+    """Credits, and what was taken back of them, newest first. Their sum is the balance: nothing is left out or comes
+    twice while points are issued, claimed and taken back, and what is new comes first. `next_cursor` leads to the next
+    page and is null at the end. Needs the scope `users:read`.
     """
     require = partial(users.require, user_id=user_id)
     return page_answer("entries", None, entry_pages.page, entries.payload, require=require, user_id=user_id)

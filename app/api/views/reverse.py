@@ -104,8 +104,8 @@ _of_points = partial(call, group="Points", scopes=(key_bounds.REVERSE,), body=RE
     refuses=[_NO_BATCH],
 )
 def verify_reverse() -> Response:
-    """A check only: nothing is written. The body and its faults are those of a reversal. If nothing would be taken, the answer
-    is also 200, with `validated: false`.
+    """A check only: nothing is written. The body and its faults are those of a reversal. If nothing would be taken, the
+    answer is also 200, with `validated: false`.
     """
     who = caller()
     request = _read(who)
@@ -132,8 +132,8 @@ def verify_reverse() -> Response:
         ),
         Answer(
             status=202,
-            about="The reversal is accepted and will be done exactly once. The caller preferred not to wait, or the wait"
-            " ran out.",
+            about="The reversal is accepted and will be done exactly once. The caller preferred not to wait, or the"
+            " wait ran out.",
             data=QueuedReversal,
             headers=["Location", "Retry-After", "Preference-Applied"],
             examples={"reversal_waits": {}},
@@ -146,8 +146,8 @@ def verify_reverse() -> Response:
         refusal(
             "CannotReverse",
             "The balance would exceed 64 bits; or the batch is only scheduled, or awaits an approval, and can be"
-            " cancelled; or it was\n"
-            "cancelled, refused or rejected, so there is nothing to take back. Nothing was taken.",
+            " cancelled; or it was cancelled, refused or rejected, so there is nothing to take back. Nothing was"
+            " taken.",
             *(BalanceTooLarge(), BatchScheduled, BatchAwaitsApproval, BatchNotIssued),
             examples=["balance_too_large"],
         ),
@@ -155,13 +155,13 @@ def verify_reverse() -> Response:
     ],
 )
 def reverse() -> Response:
-    """Takes points of a batch or of some transactions back to the organization, in whole or in part. Sends and reversals are
-    worked off in the order in which they were accepted. Held points can then never be claimed; credited points are taken
-    from the account. Nothing is edited: the flags stay as they were issued, and `reversed` and `state` show the points
-    taken since.
+    """Takes points of a batch or of some transactions back to the organization, in whole or in part. Sends and
+    reversals are worked off in the order in which they were accepted. Held points can then never be claimed; credited
+    points are taken from the account. Nothing is edited: the flags stay as they were issued, and `reversed` and `state`
+    show the points taken since.
 
-    Points can be taken only once, so a repetition takes nothing more. With an `Idempotency-Key` it is answered as the first
-    call was. Keys of sends and of reversals are separate. A suspended organization may reverse too.
+    Points can be taken only once, so a repetition takes nothing more. With an `Idempotency-Key` it is answered as the
+    first call was. Keys of sends and of reversals are separate. A suspended organization may reverse too.
     """
     wished = wish()
     return wished.named_in(_reverse(wished.wait_s))

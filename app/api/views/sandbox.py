@@ -65,8 +65,8 @@ _of_sandbox = partial(call, group="Organization", scopes=(SEND,))
     refuses=[_LIVE_KEY],
 )
 def reset_sandbox(who: Caller) -> dict[str, Any]:
-    """For development keys only. The difference is booked as a refill; batches, transactions and users stay. The clock of the
-    sandbox is put back too. Works also while the organization is disabled or suspended, since nothing is issued.
+    """For development keys only. The difference is booked as a refill; batches, transactions and users stay. The clock
+    of the sandbox is put back too. Works also while the organization is disabled or suspended, since nothing is issued.
     """
     _require_sandbox(who)
     with transaction() as connection:
@@ -86,8 +86,8 @@ def reset_sandbox(who: Caller) -> dict[str, Any]:
     refuses=[_LIVE_KEY],
 )
 def set_sandbox_clock(who: Caller, now: datetime) -> dict[str, Any]:
-    """For development keys only. Schedules, held points and every time that the sandbox shows go by it: what has become due is
-    issued or returned within seconds. It goes forwards only; a reset puts it back.
+    """For development keys only. Schedules, held points and every time that the sandbox shows go by it: what has become
+    due is issued or returned within seconds. It goes forwards only; a reset puts it back.
     """
     with transaction() as connection:
         sandbox.set_clock(connection, who.organization.id, now)
@@ -128,8 +128,8 @@ def set_sandbox_clock(who: Caller, now: datetime) -> dict[str, Any]:
     ],
 )
 def register_sandbox_user(who: Caller, new: NewUser) -> Response:
-    """For development keys only. The user is known in this sandbox only, and claims what it holds for the address. Repeating the
-    call changes nothing.
+    """For development keys only. The user is known in this sandbox only, and claims what it holds for the address.
+    Repeating the call changes nothing.
     """
     with transaction() as connection:
         user, claimed = sandbox.register(connection, who.organization.id, new)

@@ -91,10 +91,9 @@ class AcceptedBatch(BaseModel):
         ),
         Answer(
             status=202,
-            about="The batch is accepted and will be issued exactly once. It has a `send_at`, the caller preferred not to"
-            " wait, or the wait\n"
-            "ran out. Or it is of more points than the organization lets anybody issue alone: then it is issued"
-            " once it is approved.",
+            about="The batch is accepted and will be issued exactly once. It has a `send_at`, the caller preferred not"
+            " to wait, or the wait ran out. Or it is of more points than the organization lets anybody issue"
+            " alone: then it is issued once it is approved.",
             data=AcceptedBatch,
             beside=SendAdditions,
             schema="AcceptedAnswer",
@@ -115,8 +114,7 @@ class AcceptedBatch(BaseModel):
         refusal(
             "MayNotSend",
             "The organization is disabled or suspended, or already has 1,000 scheduled batches in this mode; or the"
-            " batch is for more\n"
-            "points than the key may send, in one batch or still on this day. Nothing was written.",
+            " batch is for more points than the key may send, in one batch or still on this day. Nothing was written.",
             *(OrganizationSuspended(), OrganizationDisabled, KeyLimit, ScheduledLimit),
             examples=["suspended"],
         ),
@@ -133,18 +131,18 @@ class AcceptedBatch(BaseModel):
 )
 def send() -> Response:
     """Debits the organization and writes one transaction per recipient, in the order of the request, exactly once.
-    Recipients are served while the balance lasts, and the rest get `debited: false`. If `atomic` is true and the balance
-    cannot pay the whole batch, all get `debited: false`. The answer is 201 in each case. Points of a recipient without an
-    account are held until there is one, or for `hold_days`.
+    Recipients are served while the balance lasts, and the rest get `debited: false`. If `atomic` is true and the
+    balance cannot pay the whole batch, all get `debited: false`. The answer is 201 in each case. Points of a recipient
+    without an account are held until there is one, or for `hold_days`.
 
-    With `send_at` the batch is issued later: the body is checked and kept now. Accounts and balance are looked at when it
-    is issued, at most 5 s after `send_at`. Nothing is reserved.
+    With `send_at` the batch is issued later: the body is checked and kept now. Accounts and balance are looked at when
+    it is issued, at most 5 s after `send_at`. Nothing is reserved.
 
     Send an `Idempotency-Key`: then you can safely repeat a call whose answer was lost.
 
     With a development key, a recipient `suspended`, `disabled`, `insufficient`, `accepted`, `unavailable`, `silent` or
-    `rate_limited` at `sandbox.points.test` makes the call meet what its name says, to rehearse it; so does the same word in
-    `Points-Rehearse`.
+    `rate_limited` at `sandbox.points.test` makes the call meet what its name says, to rehearse it; so does the same
+    word in `Points-Rehearse`.
     """
     wished = wish()
     return wished.named_in(_send(wished.wait_s))

@@ -37,8 +37,8 @@ _of_transactions = partial(call, group="Transactions")
     refuses=[BAD_QUERY],
 )
 def list_transactions(who: Caller) -> dict[str, Any]:
-    """The organization's transactions in the key's mode, as they are now, ordered by when they were issued. With `email`,
-    `user` or `reference` they are ordered by their ids.
+    """The organization's transactions in the key's mode, as they are now, ordered by when they were issued. With
+    `email`, `user` or `reference` they are ordered by their ids.
 
     {pages}
     """
@@ -78,9 +78,9 @@ def show_transaction(who: Caller, transaction_id: int) -> Any:
     refuses=[_NONE, CannotExtend("The points are held for ever: there is no end to move.")],
 )
 def extend_transaction(who: Caller, transaction_id: int, held_until: datetime) -> Any:
-    """Moves `held_until` of a held transaction to a later moment. Until then the points are credited when an account with the
-    address is registered; afterwards they cannot be claimed, and go back to the organization. Moving it to the same moment
-    again changes nothing. Works also while the organization is disabled or suspended.
+    """Moves `held_until` of a held transaction to a later moment. Until then the points are credited when an account
+    with the address is registered; afterwards they cannot be claimed, and go back to the organization. Moving it to the
+    same moment again changes nothing. Works also while the organization is disabled or suspended.
     """
     organization_id, sandbox = who.organization.id, who.sandbox
     with transaction() as connection:

@@ -87,9 +87,9 @@ class SentBefore(BaseModel):
     ),
 )
 def verify(who: Caller, request: IssueRequest) -> Response:
-    """A check only: nothing is written and nothing is reserved. The body and its faults are those of a send.
-    A refusal is also 200, with `validated: false`: the balance does not pay the whole batch, the organization is disabled
-    or suspended, or the batch is for more points than the key may send.
+    """A check only: nothing is written and nothing is reserved. The body and its faults are those of a send. A refusal
+    is also 200, with `validated: false`: the balance does not pay the whole batch, the organization is disabled or
+    suspended, or the batch is for more points than the key may send.
     """
     named = rehearsal()
     if named in (RATE_LIMITED, UNAVAILABLE) and (rehearsed := refusal_of((named,))) is not None:
@@ -142,10 +142,10 @@ def _limit_of_key(who: Caller, request: IssueRequest) -> KeyLimit | None:
     ],
 )
 def sent_before(who: Caller, request: IssueRequest) -> dict[str, Any]:
-    """A check only: nothing is written. The body and its faults are those of verify. Each recipient is compared with what the
-    organization has sent to the same address, in the key's mode, within 30 days: the amount and the label. What is
-    scheduled or queued counts; what was not debited, cancelled or taken back does not. If both have a `reference`, and
-    other ones, they are not alike.
+    """A check only: nothing is written. The body and its faults are those of verify. Each recipient is compared with
+    what the organization has sent to the same address, in the key's mode, within 30 days: the amount and the label.
+    What is scheduled or queued counts; what was not debited, cancelled or taken back does not. If both have a
+    `reference`, and other ones, they are not alike.
 
     Give it the `Idempotency-Key` that the send will have: a batch that has it already is not counted, because the send
     would be answered with that batch. The calls of an organization are answered one at a time.

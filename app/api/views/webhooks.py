@@ -76,7 +76,9 @@ def _act(who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) 
     refuses=[WebhookLimit(WEBHOOKS_MAX), SecretsKeyMissing()],
 )
 def create_webhook(who: Caller, **values: Any) -> Response:
-    """Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may have ten webhooks in each mode."""
+    """Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may have
+    ten webhooks in each mode.
+    """
     with transaction() as connection:
         webhook, secret = actions.make(connection, who.scope, values)
     response = envelope.success(_payload((webhook, secret)), status=201)
@@ -170,6 +172,8 @@ for _name, _action in webhooks.actions.items():
     refuses=[_NONE, BAD_QUERY],
 )
 def list_deliveries(who: Caller, webhook_id: int) -> Response:
-    """The attempts of the last 30 days, newest first. A page holds up to `limit` of them; `next_cursor` leads to the next page."""
+    """The attempts of the last 30 days, newest first. A page holds up to `limit` of them; `next_cursor` leads to the
+    next page.
+    """
     require = partial(webhooks.get, row_id=webhook_id, scope=who.scope)
     return page_answer("deliveries", who, lists.deliveries, deliveries.payload, require=require, webhook_id=webhook_id)
