@@ -11,7 +11,8 @@ from sqlalchemy.exc import IntegrityError
 from app.actions import log as actions
 from app.errors import InvalidKey, NotFound
 from app.events import event_types, log
-from app.noun import Id, Noun, Points, says
+from app.noun import Noun
+from app.noun_fields import Id, Points, says
 from app.organizations import OrganizationInMode
 from app.scope import Scope
 from app.values.ids import require_id

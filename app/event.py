@@ -27,7 +27,8 @@ from app.batches.batch import (
     listed_batches,
 )
 from app.events import event_types
-from app.noun import Id, Noun, Null, Shown, example, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Null, Shown, example, says, says_one_of
 from app.reversals.reversal import DONE, Reversal, listed_reversals, reversals
 from app.scope import Scope
 from app.settings import INT64_MAX

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, text
 from app.actions import log as actions
 from app.errors import MayNotIssue, OrganizationDisabled, OrganizationSuspended
 from app.events import event_types, log
-from app.noun import Id, Noun, Points, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Points, says, says_one_of
 from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
 from app.values.texts import checked_name

@@ -13,7 +13,8 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app import logs
-from app.noun import Id, Noun, says
+from app.noun import Noun
+from app.noun_fields import Id, says
 from app.postgres.database import transaction
 
 REQUESTS_KEPT_DAYS = 30

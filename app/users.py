@@ -13,7 +13,8 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import NotFound, PointsError, UserConflict
 from app.events import event_types, log
-from app.noun import Id, Noun, Points, Shown, says
+from app.noun import Noun
+from app.noun_fields import Id, Points, Shown, says
 from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
 from app.values.texts import checked_name

@@ -21,7 +21,7 @@ from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.errors import PointsError
 from app.fields.field import Table
-from app.noun import says
+from app.noun_fields import says
 from app.settings import Settings
 
 View = Callable[..., Response | Mapping[str, Any] | None]

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, text
 
 from app.batches.fields import KEPT
 from app.batches.transaction import TRANSACTION, Transaction, TransactionRow
-from app.noun import Id, Noun, Points, Shown, Time, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Points, Shown, Time, says, says_one_of
 from app.organizations import MAY_NOT_ISSUE
 from app.postgres.database import digest, fetch_all
 from app.users import User

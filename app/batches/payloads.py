@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.batch import ISSUED, Batch, StateCounts, batches
 from app.batches.transaction import CREDITED, HELD, RETURNED, REVERSED, UNPAID, Transaction, TransactionRow
-from app.noun import Points, says
+from app.noun_fields import Points, says
 from app.organizations import OrganizationInMode, in_mode
 from app.values.timestamps import timestamp
 

@@ -14,7 +14,8 @@ from app.batches import key_limits
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, DIGESTED, NOT_FINAL, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
 from app.errors import BatchConflict, InvalidRequest
-from app.noun import Noun, Points, says
+from app.noun import Noun
+from app.noun_fields import Points, says
 from app.postgres.database import digest, is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
 from app.values.timestamps import bounds_fault

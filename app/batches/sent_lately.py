@@ -14,7 +14,8 @@ from sqlalchemy import Connection, text
 from app.batches.errors import StillComparing
 from app.batches.queue import PLACE
 from app.batches.request import IssueRequest
-from app.noun import Id, Noun, Shown, says
+from app.noun import Noun
+from app.noun_fields import Id, Shown, says
 from app.postgres import locks
 
 DAYS = 30

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from app.noun import Id, Points, Time, says, says_one_of
+from app.noun_fields import Id, Points, Time, says, says_one_of
 from app.organizations import in_mode
 from app.postgres.database import fetch_all
 from app.users import User

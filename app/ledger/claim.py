@@ -14,7 +14,8 @@ from app.ledger.held_list import (
     rows_held_for,
     take_off_list,
 )
-from app.noun import Noun, Points, Shown, says
+from app.noun import Noun
+from app.noun_fields import Points, Shown, says
 from app.postgres import locks
 from app.postgres.database import shown_sum
 from app.users import NewUser, in_order, insert_new

@@ -11,7 +11,8 @@ from app.fields.field import Table
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Timestamp
 from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
 from app.ledger.registering import read_new_user
-from app.noun import Id, Noun, says
+from app.noun import Noun
+from app.noun_fields import Id, says
 from app.postgres.locks import lock_organization
 from app.users import NewUser
 from app.values.timestamps import timestamp

@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.noun import Id, Noun, Part, Shown, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Part, Shown, says, says_one_of
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import Listing
 from app.scope import KINDS, MEMBER, OPERATOR, PLATFORM_KEY

@@ -10,7 +10,8 @@ from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection
 
-from app.noun import Id, Noun, Part, Shown, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Part, Shown, says, says_one_of
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import read_page
 from app.values.ids import POSITIONS

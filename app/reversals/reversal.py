@@ -8,7 +8,8 @@ from pydantic import BaseModel
 from sqlalchemy import Connection, text
 
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
-from app.noun import Id, Noun, Points, Shown, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Points, Shown, says, says_one_of
 from app.postgres.database import digest, fetch_all
 from app.reversals.request import Recoverable
 from app.scope import Scope

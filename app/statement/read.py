@@ -8,7 +8,8 @@ from pydantic import Field
 from sqlalchemy import Connection, Row, text
 
 from app.errors import InvalidRequest
-from app.noun import Noun, Points, Shown, says
+from app.noun import Noun
+from app.noun_fields import Points, Shown, says
 
 DAYS_MAX = 366
 

@@ -14,7 +14,8 @@ from app.events.event_types import GLOB, PATTERNS, types_like
 from app.fields.field import Field, FieldFault, Schema, kind
 from app.fields.kinds import Text
 from app.fields.names import KnownNames
-from app.noun import Id, Noun, Part, Shown, says, says_one_of
+from app.noun import Noun
+from app.noun_fields import Id, Part, Shown, says, says_one_of
 from app.scope import Scope
 from app.settings import Settings
 from app.webhooks.allowed_receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve

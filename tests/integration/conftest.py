@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import URL, Engine, make_url
 
 import migrations
-from app.api.sending import send_path, threads
+from app.api.sending import send_path, waiting
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.messaging import process_redis
@@ -72,7 +72,7 @@ def own_send_path(many_connections: None, monkeypatch: pytest.MonkeyPatch) -> It
             with suppress(Exception):
                 work()
 
-    monkeypatch.setattr(threads, "_repeat", until_over)
+    monkeypatch.setattr(waiting, "_repeat", until_over)
     yield
     is_over.set()
     until(lambda: connections_in_use() == 0, "no thread of the send path has a connection any more")

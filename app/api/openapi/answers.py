@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, create_model
 from app.api.calls import Additions, Answer
 from app.api.refusals import Refusal
 from app.api.views import CALLS
-from app.noun import Null, example, says, says_one_of
+from app.noun_fields import Null, example, says, says_one_of
 
 Sentences = Annotated[list[str], Field(min_length=1)]
 

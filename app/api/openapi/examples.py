@@ -5,7 +5,7 @@ from typing import Any
 
 from app.batches.transaction import Transaction
 from app.errors import OrganizationSuspended
-from app.noun import example
+from app.noun_fields import example
 from app.organizations import in_mode
 from app.reversals.reversal import reversed_transactions
 

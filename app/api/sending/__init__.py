@@ -3,6 +3,5 @@
 accepting    accepts the waiting sends together, in one statement
 waiting      a request waits for its batch's row, until a hint or a poll (every 250 ms) finds it final
 wait_slots   limits how many requests wait at once, so that threads stay free for other requests
-threads      runs the background threads, which listen for hints and poll
 send_path    accepts, asks for a drain (app/messaging/requests.py), waits
 """

@@ -7,9 +7,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import api_keys, logs
 from app.api.sending.accepting import Accepting, accept_bounded_together, accept_together
-from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX, WaitSlots
-from app.api.sending.waiting import READ_ALONE, Rows, Waiting
+from app.api.sending.waiting import READ_ALONE, Rows, Threads, Waiting
 from app.batches.accept import Acceptance, Send
 from app.batches.batch import QUEUED
 from app.errors import InvalidKey

@@ -30,7 +30,7 @@ from app.errors import BatchConflict, NotFound, OrganizationDisabled, Organizati
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.noun import example
+from app.noun_fields import example
 from app.pages import batch_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction

@@ -22,7 +22,7 @@ from app.errors import InvalidRequest
 from app.event import Event, LogState, PlatformEvent, events, page, render_anyway, state_of
 from app.events.event_types import PLATFORM, PLATFORM_TYPES
 from app.messaging import process_redis
-from app.noun import says
+from app.noun_fields import says
 from app.platform.keys import PlatformCaller, scopes_of_events
 from app.postgres.database import single_statement, transaction
 from app.scope import Scope

@@ -12,7 +12,7 @@ from app.api.calls import Answer, call
 from app.api.refusals import Refusal
 from app.messaging.process_redis import redis, require_writes
 from app.metrics.page import CONTENT_TYPE, page
-from app.noun import says, says_one_of
+from app.noun_fields import says, says_one_of
 from app.postgres.database import has_tables, transaction
 from app.postgres.timed_connection import WrongSession
 

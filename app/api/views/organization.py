@@ -14,7 +14,7 @@ from app.api.requests.query import parse_statement_request, query
 from app.api_keys import Caller
 from app.batches import schedule
 from app.batches.schedule import schedules
-from app.noun import says
+from app.noun_fields import says
 from app.organizations import in_mode
 from app.pages import lists
 from app.postgres.database import single_statement

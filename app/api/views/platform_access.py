@@ -16,7 +16,7 @@ from app.errors import NotFound
 from app.members import links
 from app.members.links import NEW_MEMBER, MemberConflict, read_new_member
 from app.members.members import ROLES
-from app.noun import Id, says, says_one_of
+from app.noun_fields import Id, says, says_one_of
 from app.pages import action_pages, lists
 from app.pages.action_pages import actions
 from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE, PlatformCaller

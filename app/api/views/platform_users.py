@@ -20,7 +20,7 @@ from app.errors import NotFound, UserConflict
 from app.ledger import registering
 from app.ledger.claim import claims
 from app.ledger.registering import CHANGED_USER, NEW_USER, NEW_USERS, OUTCOMES, Outcome
-from app.noun import example, says, says_one_of
+from app.noun_fields import example, says, says_one_of
 from app.pages import entry_pages, lists
 from app.pages.entry_pages import entries
 from app.platform.keys import USERS_READ, USERS_WRITE, PlatformCaller

@@ -20,7 +20,7 @@ from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, BatchNotIssued, NotFound, OrganizationDisabled, PointsError
 from app.metrics.requests import current_record
-from app.noun import Id, Points, says, says_one_of
+from app.noun_fields import Id, Points, says, says_one_of
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal, BatchAwaitsApproval, BatchScheduled, ReversalLost

@@ -16,7 +16,7 @@ from app.api_keys import Caller
 from app.errors import PointsError, SandboxUserLimit, UserConflict
 from app.ledger import refill, sandbox
 from app.ledger.claim import NOTHING, claims
-from app.noun import Time, says
+from app.noun_fields import Time, says
 from app.postgres.database import transaction
 from app.users import NewUser
 from app.values.key_bounds import SEND

@@ -30,7 +30,7 @@ from app.batches.transaction import transactions_of
 from app.batches.verify import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.errors import OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.requests import current_record
-from app.noun import Id, says, says_one_of
+from app.noun_fields import Id, says, says_one_of
 from app.postgres.database import is_away, transaction
 from app.values import key_bounds
 

@@ -14,7 +14,7 @@ from app.batches.transaction import Transaction
 from app.errors import CannotExtend, NotFound
 from app.ledger.returns import EXTEND, HELD_UNTIL
 from app.ledger.returns import extend as extend_hold
-from app.noun import page_of
+from app.noun_fields import page_of
 from app.pages import transaction_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction

@@ -18,7 +18,7 @@ from app.batches.request import IssueRequest, read_issue_request
 from app.batches.sent_lately import NAMED_MAX, SentLately, alike
 from app.batches.verify import RATE_LIMITED, SILENT, UNAVAILABLE, as_rehearsed, refusal_of
 from app.batches.verify import verify as verdict_of
-from app.noun import Points, says, says_one_of
+from app.noun_fields import Points, says, says_one_of
 from app.organizations import MAY_NOT_ISSUE
 from app.postgres.database import single_statement, transaction
 from app.values.key_bounds import SEND

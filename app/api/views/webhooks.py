@@ -13,7 +13,8 @@ from app.api.listing import page_answer
 from app.api.refusals import BAD_QUERY
 from app.api_keys import Caller
 from app.errors import NotFound
-from app.noun import Action, Null, says
+from app.noun import Action
+from app.noun_fields import Null, says
 from app.pages import lists
 from app.postgres.database import transaction
 from app.values.key_bounds import WEBHOOKS
