@@ -13,6 +13,7 @@ from app.noun import Noun
 from app.noun_fields import Id, Points, says, says_one_of
 from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
+from app.scope import Scope
 from app.values.texts import checked_name
 
 _Id = Annotated[Id, says("The id of the organization.", 1)]
@@ -88,13 +89,13 @@ _CREATE = text("""
 """)
 
 
-def get(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
+def get(connection: Connection, scope: Scope) -> OrganizationInMode:
     """Return an organization in the given mode.
 
     Raises:
         NotFound: there is no such organization.
     """
-    parameters = {"id": organization_id, "sandbox": sandbox}
+    parameters = {"id": scope.organization_id, "sandbox": scope.sandbox}
     return row_to(OrganizationInMode, row_with_id(connection, _GET, parameters, "organization"))
 
 
@@ -120,9 +121,9 @@ class Held(NamedTuple):
     points: int
 
 
-def held_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Held:
+def held_of(connection: Connection, scope: Scope) -> Held:
     """Return what is held now, from sums that are kept."""
-    count, points = connection.execute(_HELD, {"id": organization_id, "sandbox": sandbox}).one()
+    count, points = connection.execute(_HELD, {"id": scope.organization_id, "sandbox": scope.sandbox}).one()
     return Held(int(count), int(points))
 
 
@@ -228,7 +229,7 @@ def write_event(connection: Connection, kind: str, organization_id: int, *, sand
 
     Each log that has this type tells it: the organization's, the platform's, or both.
     """
-    data = {"organization": in_mode.payload(get(connection, organization_id, sandbox=sandbox)), **more}
+    data = {"organization": in_mode.payload(get(connection, Scope(organization_id, sandbox))), **more}
     if kind in event_types.TYPES:
         log.write(connection, kind, organization_id, sandbox=sandbox, data=data)
     if kind in event_types.PLATFORM_TYPES:

@@ -35,6 +35,7 @@ from app.postgres import partitions
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
 from app.request_log import drop_old_requests
+from app.scope import Scope
 from app.settings import settings
 from app.statement import counting
 from worker.tasks import drain_and_tell, number
@@ -189,9 +190,9 @@ def count_days() -> None:
     """Count the days that are over for the statements, and of today what is much; one that is locked waits."""
     with transaction() as connection:
         due = counting.due(connection, at_most=_COUNT_AT_ONCE_MAX)
-    for organization_id, sandbox in due:
+    for scope in map(Scope._make, due):
         try:
-            step = partial(counting.count_step, organization_id=organization_id, sandbox=sandbox)
+            step = partial(counting.count_step, scope=scope)
             steps(step, steps_max=_COUNT_STEPS_MAX)
         except DBAPIError as error:
             if not is_locked_out(error):

@@ -19,6 +19,7 @@ from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
 from app.postgres.database import digest
+from app.scope import Scope
 
 # Whether a send `s` needs one; `k` is its key or member, `o` its organization. It is decided only as the send is
 # accepted (accept.sql): before a change of `approval_above` or after it, by the snapshot of that statement.
@@ -99,10 +100,9 @@ def reject(connection: Connection, who: Caller, batch_id: int, reason: str) -> b
     return True
 
 
-def count_awaiting(connection: Connection, organization_id: int, *, sandbox: bool) -> int:
+def count_awaiting(connection: Connection, scope: Scope) -> int:
     """Return how many batches of an organization await an approval in one mode."""
-    scope = {"organization_id": organization_id, "sandbox": sandbox}
-    count: int = connection.execute(_COUNT_AWAITING, scope).scalar_one()
+    count: int = connection.execute(_COUNT_AWAITING, scope._asdict()).scalar_one()
     return count
 
 
@@ -136,7 +136,7 @@ _FIRST_RECIPIENTS = text("""
 
 
 def _lock_for_another(connection: Connection, who: Caller, batch_id: int) -> LockedBatch:
-    batch = lock_batch(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    batch = lock_batch(connection, batch_id, who.scope)
     if (who.api_key_id, who.member_id) == (batch.api_key_id, batch.member_id):
         raise OwnBatch
     return batch
@@ -150,7 +150,7 @@ def _require_awaiting(batch: LockedBatch) -> None:
 
 def _require_issuing(connection: Connection, who: Caller) -> None:
     """Refuse if the organization, whose row is locked now, may not issue."""
-    now = organizations.get(connection, who.organization.id, sandbox=who.sandbox)
+    now = organizations.get(connection, who.scope)
     refusal = organizations.may_not_issue(is_disabled=now.is_disabled, is_suspended=now.is_suspended)
     if refusal is not None:
         raise refusal
@@ -162,7 +162,7 @@ def _require_room(connection: Connection, who: Caller) -> None:
     Who holds this lock never waits for the organization's row, which this transaction has.
     """
     locks.wait_for(connection, locks.Kind.SCHEDULES, who.organization.id)
-    if scheduled_of(connection, who.organization.id, sandbox=who.sandbox).batches >= SCHEDULED_MAX:
+    if scheduled_of(connection, who.scope).batches >= SCHEDULED_MAX:
         raise ScheduledLimit(SCHEDULED_MAX)
 
 

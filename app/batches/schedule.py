@@ -18,13 +18,14 @@ from app.noun import Noun
 from app.noun_fields import Points, says
 from app.postgres.database import digest, is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
+from app.scope import Scope
 from app.values.timestamps import bounds_fault
 
 # The most scheduled batches of an organization in one mode.
 SCHEDULED_MAX = 1_000
 
 
-def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> None:
+def cancel(connection: Connection, batch_id: int, scope: Scope) -> None:
     """Cancel a batch that awaits an approval, is scheduled or queued. Cancelling it again changes nothing.
 
     Raises:
@@ -32,11 +33,11 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         BatchConflict: it is issued, refused or rejected.
         NotKnown: somebody holds its organization; ask again.
     """
-    batch = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    batch = lock_batch(connection, batch_id, scope)
     status = batch.status
     if status in NOT_FINAL:
-        connection.execute(_CANCEL, {"id": batch_id, "organization_id": organization_id, "now": batch.now})
-        key_limits.give_back(connection, organization_id, [batch_id])
+        connection.execute(_CANCEL, {"id": batch_id, "organization_id": scope.organization_id, "now": batch.now})
+        key_limits.give_back(connection, scope.organization_id, [batch_id])
     elif status in (REFUSED, REJECTED):
         raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:
@@ -66,9 +67,7 @@ _CANCEL = changing(
 )
 
 
-def reschedule(
-    connection: Connection, batch_id: int, send_at: datetime, *, organization_id: int, sandbox: bool
-) -> bool:
+def reschedule(connection: Connection, batch_id: int, send_at: datetime, scope: Scope) -> bool:
     """Move a scheduled batch to another time. False, and nothing changes, if it is scheduled for that time already.
 
     Raises:
@@ -77,7 +76,7 @@ def reschedule(
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
         NotKnown: somebody holds its organization; ask again.
     """
-    batch = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    batch = lock_batch(connection, batch_id, scope)
     if batch.status == CANCELLED:
         raise BatchCancelled
     if batch.status == AWAITING_APPROVAL:
@@ -88,7 +87,7 @@ def reschedule(
         raise InvalidRequest({"send_at": [sentence]})
     if send_at == batch.send_at:
         return False
-    moved = {"id": batch_id, "organization_id": organization_id, "now": batch.now, "send_at": send_at}
+    moved = {"id": batch_id, "organization_id": scope.organization_id, "now": batch.now, "send_at": send_at}
     connection.execute(_RESCHEDULE, moved)
     return True
 
@@ -115,7 +114,7 @@ class LockedBatch(NamedTuple):
     now: datetime
 
 
-def lock_batch(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> LockedBatch:
+def lock_batch(connection: Connection, batch_id: int, scope: Scope) -> LockedBatch:
     """Lock a batch and its organization.
 
     A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both; and so with
@@ -125,9 +124,9 @@ def lock_batch(connection: Connection, batch_id: int, *, organization_id: int, s
         NotFound: the organization has no such batch in this mode.
         NotKnown: a worker that is slow or frozen holds a row for too long.
     """
-    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
+    parameters = {"id": batch_id, **scope._asdict()}
     try:
-        lock_organization(connection, organization_id)
+        lock_organization(connection, scope.organization_id)
         return LockedBatch._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
     except DBAPIError as error:
         if not is_locked_out(error):
@@ -184,10 +183,9 @@ class Scheduled(NamedTuple):
 schedules = Noun(Scheduled, "batch", "batches")
 
 
-def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Scheduled:
+def scheduled_of(connection: Connection, scope: Scope) -> Scheduled:
     """Return what an organization has scheduled in one mode."""
-    parameters = {"organization_id": organization_id, "sandbox": sandbox}
-    return row_to(Scheduled, connection.execute(_SCHEDULED_OF, parameters).one())
+    return row_to(Scheduled, connection.execute(_SCHEDULED_OF, scope._asdict()).one())
 
 
 _SCHEDULED_OF = text(f"""
@@ -197,10 +195,9 @@ _SCHEDULED_OF = text(f"""
 """)
 
 
-def now_of(connection: Connection, organization_id: int, *, sandbox: bool) -> datetime:
+def now_of(connection: Connection, scope: Scope) -> datetime:
     """Return the time by which schedules are judged; that of a sandbox may be ahead."""
-    parameters = {"organization_id": organization_id, "sandbox": sandbox}
-    now: datetime = connection.execute(_NOW_OF, parameters).scalar_one()
+    now: datetime = connection.execute(_NOW_OF, scope._asdict()).scalar_one()
     return now
 
 

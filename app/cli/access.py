@@ -15,6 +15,7 @@ from app.local.datadir import RUNNING_FILE, DataDir
 from app.members import links
 from app.members import members as member_rows
 from app.platform import keys as platform_rows
+from app.scope import Scope
 from app.settings import INT64_MAX
 from app.values.key_bounds import SCOPES, Bounds, in_order, parse_end
 from app.values.numbers import moment
@@ -67,7 +68,7 @@ def list_members(connection: Connection, id_of_one: int | None, organization_id:
     """List the members of all organizations, or of one."""
     organization_id = id_of_one if organization_id is None else organization_id
     if organization_id is not None:
-        organizations.get(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
+        organizations.get(connection, Scope(organization_id, sandbox=False))  # An empty list would hide a wrong id.
     return Answer(member_rows.find_all(connection, organization_id), columns=_OF_MEMBERS)
 
 
@@ -176,7 +177,7 @@ def create_key(
 @read_command
 def list_keys(connection: Connection, organization_id: int) -> Answer:
     """List the keys of an organization."""
-    organizations.get(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
+    organizations.get(connection, Scope(organization_id, sandbox=False))  # An empty list would hide a wrong id.
     rows = api_keys.find_all(connection, organization_id)
     documents = [document(row, mode="development" if row.sandbox else "live") for row in rows]
     return Answer(documents, columns=_OF_KEYS)

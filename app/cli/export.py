@@ -24,6 +24,7 @@ from app.pages.filters import Filters
 from app.pages.queries import parse_page_request
 from app.postgres.database import is_away, transaction
 from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
+from app.scope import Scope
 from app.values.numbers import counted, points
 from app.values.texts import shown
 from app.values.zones import ZONE_OF_ALL, whole_day
@@ -92,7 +93,7 @@ for _kind in KINDS:
 def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *, sandbox: bool) -> Filters:
     """Read the options by the rules of the lists; those with a fault are a UsageError."""
     with transaction() as connection:
-        organizations.get(connection, organization_id, sandbox=sandbox)
+        organizations.get(connection, Scope(organization_id, sandbox=sandbox))
     query = {name: [value] for name, value in given.items() if value is not None}
     for name in query.keys() & _PERIOD:
         query[name] = [whole_day(ZONE_OF_ALL, query[name][0], is_last=name == "created_to")]

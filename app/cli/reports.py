@@ -85,5 +85,5 @@ def actions(limit: int, **filters: Any) -> Answer:
         raise click.UsageError(in_words_of_options(error.faults, options)) from None
     if not rows and filters["organization"] is not None:
         with transaction() as connection:
-            organizations.get(connection, filters["organization"], sandbox=False)  # None would hide a wrong id.
+            organizations.get(connection, Scope(filters["organization"], sandbox=False))  # None would hide a wrong id.
     return Answer(list(map(action_pages.actions.document, rows)), columns=_OF_ACTIONS)

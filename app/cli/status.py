@@ -28,6 +28,7 @@ from app.postgres.database import has_tables, release_of_server
 from app.postgres.snapshots import Snapshot, oldest_snapshot
 from app.postgres.standby import state_of_standby
 from app.postgres.timed_connection import missing, why_read_only
+from app.scope import Scope
 from app.settings import settings, without_password
 from app.statement.read import statement_of, today_of
 from app.values.numbers import points
@@ -143,9 +144,10 @@ def _organizations(connection: Connection) -> Facts:
     rows = organizations.find_lowest(connection, at_most=_ORGANIZATIONS_MAX + 1)
     documents = []
     for row in rows[:_ORGANIZATIONS_MAX]:
-        today = today_of(connection, row.id, sandbox=False)
+        scope = Scope(row.id, sandbox=False)
+        today = today_of(connection, scope)
         first = today - timedelta(days=_DAYS - 1)
-        days = statement_of(connection, row.id, sandbox=False, first=first, last=today).days
+        days = statement_of(connection, scope, first=first, last=today).days
         document = {name: getattr(row, name) for name in ("id", "name", "balance", "low_balance")}
         document["is_low"] = row.low_balance is not None and row.balance < row.low_balance
         document["issued_today"] = days[today].debited

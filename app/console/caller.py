@@ -18,7 +18,7 @@ from app.errors import PointsError
 from app.members import members, sessions
 from app.postgres.database import transaction
 from app.reversals.reversal import Reversal
-from app.scope import Author
+from app.scope import Author, Scope
 from app.statement.makeup import Sender
 
 _News = TypeVar("_News")
@@ -27,7 +27,7 @@ _News = TypeVar("_News")
 def calling_member(connection: Connection) -> Caller:
     """Return the signed-in member, with the mode of the page and the organization as it is now."""
     member, sandbox = current_member(), is_sandbox()
-    organization = organizations.get(connection, member.organization_id, sandbox=sandbox)
+    organization = organizations.get(connection, Scope(member.organization_id, sandbox=sandbox))
     return Caller(api_key_id=None, sandbox=sandbox, organization=organization, member_id=member.id)
 
 

@@ -147,7 +147,7 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
     )
     fault = None
     if upload.send_at is not None:
-        fault = bounds_fault(upload.send_at, now=now_of(connection, **upload.scope._asdict()))
+        fault = bounds_fault(upload.send_at, now=now_of(connection, upload.scope))
     late = None if fault is None else Refused(late_sentence(fault))
     before = sent_before(connection, upload)
     above = get_whole(connection, organization.id).approval_above

@@ -17,6 +17,7 @@ from app.pages.transaction_pages import with_address_of_user
 from app.postgres.database import copied, transaction
 from app.postgres.locks import outlast_writers
 from app.postgres.standby import long_read
+from app.scope import Scope
 
 # What each piece is read within.
 Turn = Callable[[], AbstractContextManager[object]]
@@ -89,7 +90,7 @@ def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -
         wanted = None if filters.contradict_themselves else with_address_of_user(connection, filters)
         if wanted is None:
             return Export(writing, None, start)
-        until = settled_until(connection, TABLES[kind], filters.organization_id, sandbox=filters.sandbox)
+        until = settled_until(connection, TABLES[kind], Scope(filters.organization_id, sandbox=filters.sandbox))
     created_to = until if wanted.created_to is None else min(wanted.created_to, until)
     return Export(writing, Source(kind=kind, filters=replace(wanted, created_to=created_to)), start)
 
@@ -100,7 +101,7 @@ class Unsettled(OutOfReach):
     says = "Something has been writing to this list for too long, so its end is not known. Try again in a minute."
 
 
-def settled_until(connection: Connection, table: str, organization_id: int, *, sandbox: bool) -> datetime:
+def settled_until(connection: Connection, table: str, scope: Scope) -> datetime:
     """Return a moment just past, of the mode's clock, before which nothing is added to a table any more.
 
     A row has its time before its transaction commits, so a row that is older than those already seen may still come.
@@ -108,7 +109,7 @@ def settled_until(connection: Connection, table: str, organization_id: int, *, s
     Raises:
         Unsettled: who writes to the table does not end.
     """
-    moment = now_of(connection, organization_id, sandbox=sandbox)
+    moment = now_of(connection, scope)
     if not outlast_writers(connection, [table]):
         raise Unsettled
     return moment

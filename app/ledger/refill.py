@@ -12,6 +12,7 @@ from app.errors import IdempotencyKeyReused, RefillConflict, RefillTooLarge, Ref
 from app.events import event_types
 from app.organizations import Refill, refills
 from app.postgres.locks import lock_organization
+from app.scope import Scope
 from app.settings import INT64_MAX
 
 _REFERENCE = re.compile(r"\S{1,128}")
@@ -127,9 +128,9 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
     return start
 
 
-def latest(connection: Connection, organization_id: int, *, sandbox: bool, at_most: int) -> list[Refill]:
+def latest(connection: Connection, scope: Scope, *, at_most: int) -> list[Refill]:
     """Return up to `at_most` refills of an organization and mode, newest first."""
-    parameters = {"id": organization_id, "sandbox": sandbox, "at_most": at_most}
+    parameters = {"id": scope.organization_id, "sandbox": scope.sandbox, "at_most": at_most}
     return [Refill._make(row) for row in connection.execute(_LATEST, parameters)]
 
 

@@ -19,6 +19,7 @@ from app.postgres import locks
 from app.postgres.database import digest, row_with_id
 from app.postgres.locks import lock_organization
 from app.reversals.reversal import DIGESTED
+from app.scope import Scope
 from app.settings import INT64_MAX
 from app.values.ids import batch_and_position
 from app.values.timestamps import HOLD_DAYS_MAX, timestamp
@@ -136,9 +137,7 @@ class NotLater(InvalidRequest):
         self.held_until = held_until
 
 
-def extend(
-    connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
-) -> bool:
+def extend(connection: Connection, transaction_id: int, held_until: datetime, scope: Scope) -> bool:
     """Hold a transaction until a later time. False, and nothing changes, if it is held until exactly that time.
 
     The organization's row is locked first, as by a return and a reversal, and claims are excluded. So a claim, reversal
@@ -155,13 +154,12 @@ def extend(
         "id": transaction_id,
         "batch_id": batch_id,
         "position": position,
-        "organization_id": organization_id,
-        "sandbox": sandbox,
+        **scope._asdict(),
         "held_until": held_until,
     }
-    lock_organization(connection, organization_id)
-    if not sandbox:
-        exclude_claims(connection, organization_id)
+    lock_organization(connection, scope.organization_id)
+    if not scope.sandbox:
+        exclude_claims(connection, scope.organization_id)
     row = row_with_id(connection, _FIND, parameters, "transaction")
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)

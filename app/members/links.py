@@ -13,6 +13,7 @@ from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, OneOf
 from app.members.members import END_SESSIONS, ROLES, Member, record
 from app.organizations import get as get_organization
 from app.postgres.database import row_to
+from app.scope import Scope
 from app.settings import Settings
 from app.values.addresses import parse
 from app.values.key_hashes import hash_token, new_token
@@ -51,7 +52,7 @@ def add(
     address = parse(email)
     first_name = checked_name("The first name", first_name)
     last_name = checked_name("The last name", last_name, may_be_blank=True)
-    get_organization(connection, organization_id, sandbox=False)
+    get_organization(connection, Scope(organization_id, sandbox=False))
     values = {"organization_id": organization_id, "email": address.text, "email_key": address.key, "role": role}
     try:
         with connection.begin_nested():

@@ -21,6 +21,7 @@ from app.pages.statements import (
     read_page,
 )
 from app.postgres.database import row_with_id
+from app.scope import Scope
 from app.values.ids import POSITIONS, batch_and_position
 
 Row = tuple[Batch, TransactionRow]
@@ -60,15 +61,14 @@ def with_address_of_user(connection: Connection, filters: Filters) -> Filters | 
 _ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id = :id")
 
 
-def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:
+def get(connection: Connection, transaction_id: int, scope: Scope) -> Row:
     """Return a transaction of an organization and mode, with its batch.
 
     Raises:
         NotFound: they have no such transaction.
     """
     batch_id, position = batch_and_position(transaction_id)
-    parameters = {"id": transaction_id, "organization_id": organization_id, "sandbox": sandbox}
-    parameters |= {"batch_id": batch_id, "position": position}
+    parameters = {"id": transaction_id, **scope._asdict(), "batch_id": batch_id, "position": position}
     return _row(row_with_id(connection, _GET, parameters, "transaction"))
 
 

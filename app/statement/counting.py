@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.locks import lock_organization
+from app.scope import Scope
 from app.statement.read import DAY_OF_MOMENT, MOVES, SUMS, begin_of
 
 # How many batches, reversals or refills a step counts, because it holds the organization's row. Of a day that is not
@@ -32,10 +33,10 @@ def due(connection: Connection, *, at_most: int) -> list[Due]:
     return [Due(row.organization_id, row.sandbox) for row in rows]
 
 
-def count_step(connection: Connection, organization_id: int, *, sandbox: bool) -> bool:
+def count_step(connection: Connection, scope: Scope) -> bool:
     """Count the next step of an organization in a mode; False if there is none."""
-    lock_organization(connection, organization_id)
-    of_mode = {"organization_id": organization_id, "sandbox": sandbox}
+    lock_organization(connection, scope.organization_id)
+    of_mode = scope._asdict()
     until = connection.execute(_NEXT, of_mode | _limits()).scalar_one_or_none()
     if until is None:
         return False

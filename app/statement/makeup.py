@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, text
 
+from app.scope import Scope
 from app.statement.read import begin_of
 
 # The newest batches that are looked at, and how many labels and senders are named.
@@ -40,11 +41,10 @@ class Makeup(NamedTuple):
         return self.points - sum(points for _, points in self.senders)
 
 
-def makeup_of(connection: Connection, organization_id: int, *, sandbox: bool, first: date, last: date) -> Makeup:
+def makeup_of(connection: Connection, scope: Scope, *, first: date, last: date) -> Makeup:
     """Return what the points debited from one day to another were issued for, and by whom."""
     parameters = {
-        "organization_id": organization_id,
-        "sandbox": sandbox,
+        **scope._asdict(),
         "first": first,
         "end": last + timedelta(days=1),
         "looked_at_max": LOOKED_AT_MAX,

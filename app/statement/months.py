@@ -49,10 +49,10 @@ def statement_of_month(
         NotFound: there is no such organization.
         NoSuchMonth: there is no such month, or it has not begun.
     """
-    organization = organizations.get(connection, scope.organization_id, sandbox=scope.sandbox)
-    today = today_of(connection, **scope._asdict())
+    organization = organizations.get(connection, scope)
+    today = today_of(connection, scope)
     month = month_of(text, today, began=organization.created_at.astimezone(UTC).date())
-    return organization, month, statement_of(connection, **scope._asdict(), first=month.first, last=month.last)
+    return organization, month, statement_of(connection, scope, first=month.first, last=month.last)
 
 
 def month_of(text: str | None, today: date, *, began: date) -> Month:

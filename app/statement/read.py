@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, text
 from app.errors import InvalidRequest
 from app.noun import Noun
 from app.noun_fields import Points, Shown, says
+from app.scope import Scope
 
 DAYS_MAX = 366
 
@@ -91,23 +92,23 @@ class Statement(NamedTuple):
 HEADING = ("date", *Line._fields)
 
 
-def today_of(connection: Connection, organization_id: int, *, sandbox: bool) -> date:
+def today_of(connection: Connection, scope: Scope) -> date:
     """Return the present day in UTC, in the sandbox by its own clock."""
-    today: date = connection.execute(_TODAY, {"id": organization_id, "sandbox": sandbox}).scalar_one()
+    today: date = connection.execute(_TODAY, {"id": scope.organization_id, "sandbox": scope.sandbox}).scalar_one()
     return today
 
 
 _TODAY = text("SELECT CAST(time_of(:id, :sandbox) AT TIME ZONE 'UTC' AS date)")
 
 
-def statement_of(connection: Connection, organization_id: int, *, sandbox: bool, first: date, last: date) -> Statement:
+def statement_of(connection: Connection, scope: Scope, *, first: date, last: date) -> Statement:
     """Return the statement of an organization in a mode, from one day to another, both included.
 
     Raises:
         InvalidRequest: the days are too many, in the wrong order, or not there yet.
     """
-    _require_period(first, last, today_of(connection, organization_id, sandbox=sandbox))
-    parameters = {"id": organization_id, "sandbox": sandbox, "first": first, "last": last}
+    _require_period(first, last, today_of(connection, scope))
+    parameters = {"id": scope.organization_id, "sandbox": scope.sandbox, "first": first, "last": last}
     sums = {row.day: row for row in connection.execute(_SUMS, parameters)}
     closing = int(next(iter(sums.values())).balance) - _change(sums.pop(last + timedelta(days=1), None))
     days: dict[date, Line] = {}

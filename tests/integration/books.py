@@ -338,7 +338,7 @@ def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) ->
 
 def balance_of(organization_id: int, *, sandbox: bool = False) -> int:
     with transaction() as connection:
-        return organizations.get(connection, organization_id, sandbox=sandbox).balance
+        return organizations.get(connection, Scope(organization_id, sandbox=sandbox)).balance
 
 
 def balance_of_user(email: str) -> int:

@@ -58,7 +58,7 @@ def write_the_books() -> None:
     books.make_users(GUS)  # of which the last is claimed, by user 4,
     with transaction() as connection:  # the second extended,
         later = datetime.now(UTC) + timedelta(days=20)
-        extend(connection, 12 * POSITIONS + 1, later, organization_id=returning, sandbox=False)
+        extend(connection, 12 * POSITIONS + 1, later, Scope(returning, sandbox=False))
     books.let_days_pass(11)
     books.return_unclaimed()  # and the first returned, by reversal 13.
 
@@ -72,10 +72,8 @@ def write_what_was_answered() -> None:
     books.drain_all(organization_id)
     batch_id = books.queue_batch(organization_id, [ANN], 10, send_at=tomorrow)  # Batch 16 is moved, and then
     with transaction() as connection:
-        schedule.reschedule(
-            connection, batch_id, tomorrow + timedelta(hours=1), organization_id=organization_id, sandbox=False
-        )
-        schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)  # cancelled.
+        schedule.reschedule(connection, batch_id, tomorrow + timedelta(hours=1), Scope(organization_id, sandbox=False))
+        schedule.cancel(connection, batch_id, Scope(organization_id, sandbox=False))  # cancelled.
         organizations.change(connection, organization_id, {"is_suspended": True})
     books.queue_batch(organization_id, [ANN], 10)  # Batch 17 is refused.
     books.drain_all(organization_id)
@@ -104,7 +102,7 @@ def _answer_three(connection: Connection, organization_id: int, other_key: int) 
     request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=1, atomic=False, label=None)
     sends = [Send(books.key_of(connection, organization_id), request, None)] * 3
     first, second, _ = [one.batch_id for one in accept(connection, sends) if isinstance(one, Acceptance)]
-    organization = organizations.get(connection, organization_id, sandbox=False)
+    organization = organizations.get(connection, Scope(organization_id, sandbox=False))
     who = Caller(api_key_id=other_key, sandbox=False, organization=organization)
     approval.approve(connection, who, first)
     approval.reject(connection, who, second, "a mistake")

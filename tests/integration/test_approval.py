@@ -20,6 +20,7 @@ from app.errors import BatchConflict, BatchNotIssued
 from app.ledger import drain as draining
 from app.postgres.database import single_statement, transaction
 from app.reversals.accept import BatchAwaitsApproval
+from app.scope import Scope
 from tests.deadline import until
 from tests.integration import books, races
 from tests.integration.visitors import make_member
@@ -41,7 +42,7 @@ def _another(organization_id: int, *, sandbox: bool = False) -> Caller:
     with transaction() as connection:
         books.key_of(connection, organization_id, sandbox)  # Which sends, also afterwards.
         key_id, _ = api_keys.create(connection, organization_id, sandbox=sandbox)
-        organization = organizations.get(connection, organization_id, sandbox=sandbox)
+        organization = organizations.get(connection, Scope(organization_id, sandbox=sandbox))
     return Caller(api_key_id=key_id, sandbox=sandbox, organization=organization)
 
 
@@ -55,11 +56,11 @@ def _reject(who: Caller, batch_id: int) -> bool:
 
 
 def _cancel(organization_id: int, batch_id: int) -> bool:
-    return _is_possible(schedule.cancel, batch_id, organization_id=organization_id, sandbox=False)
+    return _is_possible(schedule.cancel, batch_id, Scope(organization_id, sandbox=False))
 
 
 def _move(organization_id: int, batch_id: int, send_at: datetime) -> bool:
-    return _is_possible(schedule.reschedule, batch_id, send_at, organization_id=organization_id, sandbox=False)
+    return _is_possible(schedule.reschedule, batch_id, send_at, Scope(organization_id, sandbox=False))
 
 
 def _is_possible(function: Callable[..., object], *args: Any, **kwargs: Any) -> bool:
@@ -128,8 +129,8 @@ def test_only_a_send_of_more_points_than_the_limit_awaits_an_approval_of_whom_it
     _free(organization_id)
     assert {_accept(organization_id, sender, [9_000]).status for sender in (member, key)} == {"queued"}
     with single_statement() as connection:
-        assert approval.count_awaiting(connection, organization_id, sandbox=sandbox) == 8
-        assert approval.count_awaiting(connection, organization_id, sandbox=not sandbox) == 0
+        assert approval.count_awaiting(connection, Scope(organization_id, sandbox=sandbox)) == 8
+        assert approval.count_awaiting(connection, Scope(organization_id, sandbox=not sandbox)) == 0
 
 
 def test_what_awaits_an_approval_moves_nothing_and_no_drain_or_release_takes_it() -> None:
@@ -138,7 +139,7 @@ def test_what_awaits_an_approval_moves_nothing_and_no_drain_or_release_takes_it(
     waiting = [books.queue_batch(organization_id, [ANN], 10), late]
     with transaction() as connection:
         assert schedule.release_due(connection, at_most=9) == []
-        assert schedule.scheduled_of(connection, organization_id, sandbox=False).batches == 0
+        assert schedule.scheduled_of(connection, Scope(organization_id, sandbox=False)).batches == 0
     assert books.drain_all(organization_id) == []
     assert not books.has_due(organization_id)
     assert [_status(organization_id, one) for one in waiting] == ["awaiting_approval"] * 2

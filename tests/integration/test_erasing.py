@@ -23,6 +23,7 @@ from app.platform import keys as platform_keys
 from app.postgres import locks
 from app.postgres.database import transaction
 from app.recipient_files.writing import workbook_of
+from app.scope import Scope
 from app.users import UserErased
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
@@ -103,7 +104,7 @@ def ada(app: Flask) -> int:
     books.reverse_now(acme, batch_id=books.issue_now(acme, [BO, NOW], 2))
     # Never issued, or not yet.
     cancelled = _send(acme, [CY, NOW], "cancelled", send_at=tomorrow)
-    books.run(schedule.cancel, cancelled.batch_id, organization_id=acme, sandbox=False)
+    books.run(schedule.cancel, cancelled.batch_id, Scope(acme, sandbox=False))
     books.set_flags(globex, is_suspended=True)
     books.queue_batch(globex, [NOW], 1)
     books.drain_all(globex)

@@ -15,6 +15,7 @@ from app.exports.export import begin
 from app.ledger.registering import register_user
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.values.addresses import parse
 from tests.integration import books
 from tests.integration.console_lists import checked, confirm, hidden
@@ -158,4 +159,4 @@ def test_an_export_that_was_begun_goes_on_without_the_address(
     assert last[0] == f"total of {len(rows)} rows"
     assert len(rows) == made.rows == (2 if of_user else 6)
     with transaction() as connection:
-        assert organizations.get(connection, organization_id, sandbox=False).balance == 994
+        assert organizations.get(connection, Scope(organization_id, sandbox=False)).balance == 994

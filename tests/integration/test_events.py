@@ -10,6 +10,7 @@ from app.batches import schedule
 from app.events import event_types, log, sequencer
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.values.timestamps import timestamp
 from app.web.application import create_app
 from tests.integration import books
@@ -105,9 +106,9 @@ def test_a_scheduled_batch_is_told_with_its_moment_of_then_each_time_it_is_moved
     first, second = (datetime.now(UTC).replace(microsecond=0) + timedelta(days=days) for days in (1, 2))
     batch_id = books.queue_batch(organization_id, [ANN], 1, send_at=first)
     with transaction() as connection:
-        schedule.reschedule(connection, batch_id, second, organization_id=organization_id, sandbox=False)
-        schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
-        schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
+        schedule.reschedule(connection, batch_id, second, Scope(organization_id, sandbox=False))
+        schedule.cancel(connection, batch_id, Scope(organization_id, sandbox=False))
+        schedule.cancel(connection, batch_id, Scope(organization_id, sandbox=False))
     told = [event for event in events_of(organization_id) if event["type"].startswith("batch.")]
     shown = [(event["type"], event["data"]["batch"]["status"], event["data"]["batch"]["send_at"]) for event in told]
     assert shown == [

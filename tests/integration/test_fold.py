@@ -12,6 +12,7 @@ from app.ledger.fold import fold
 from app.organizations import Held
 from app.postgres import locks
 from app.postgres.database import transaction
+from app.scope import Scope
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database", "balanced")
@@ -196,7 +197,7 @@ def test_registrations_and_issues_at_once_credit_every_point_once(attempt: int) 
 def _held(organization_id: int, *, sandbox: bool = False) -> Held:
     """Return what is kept as held; the audit proves that it is the sum of the held transactions."""
     assert books.breaches() == []
-    return books.run(organizations.held_of, organization_id, sandbox=sandbox)
+    return books.run(organizations.held_of, Scope(organization_id, sandbox))
 
 
 def test_a_claim_is_held_no_longer_and_waits_for_no_organization(many_connections: None) -> None:

@@ -14,6 +14,7 @@ from app.batches.queue import count_queued
 from app.errors import BatchConflict
 from app.messaging import process_redis, requests
 from app.postgres.database import transaction
+from app.scope import Scope
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -41,7 +42,7 @@ def _release(*, at_most: int = 100) -> list[int]:
 def _cancel(organization_id: int, batch_id: int, *, sandbox: bool = False) -> bool:
     """Cancel a batch; tell whether that was possible."""
     try:
-        books.run(schedule.cancel, batch_id, organization_id=organization_id, sandbox=sandbox)
+        books.run(schedule.cancel, batch_id, Scope(organization_id, sandbox=sandbox))
     except BatchConflict:
         return False
     return True
@@ -68,7 +69,7 @@ def test_a_release_leaves_alone_what_is_being_cancelled_and_does_not_wait_for_it
     cancelled, other = _schedule(organization_id), _schedule(organization_id)
     _come()
     with transaction() as connection:
-        schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
+        schedule.cancel(connection, cancelled, Scope(organization_id, sandbox=False))
         assert _release() == [organization_id]
         assert _status(organization_id, other) == "queued"
     assert _release() == []
@@ -103,7 +104,7 @@ def test_a_drain_waits_for_a_cancellation_and_then_issues_the_others() -> None:
     batch_id, other = (books.queue_batch(organization_id, [ANN], 10) for _ in range(2))
 
     def cancel(connection: Connection) -> None:
-        schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
+        schedule.cancel(connection, batch_id, Scope(organization_id, sandbox=False))
 
     assert races.behind(cancel, lambda: books.drain_all(organization_id)) == [other]
     assert (_status(organization_id, batch_id), books.balance_of(organization_id)) == ("cancelled", 90)

@@ -14,6 +14,7 @@ from app.batches import schedule
 from app.batches.transaction import TransactionRow
 from app.ledger import issue
 from app.ledger.refill import refill
+from app.scope import Scope
 from app.values.ids import POSITIONS
 from tests.integration import books, races
 from tests.integration.naive_model import (
@@ -208,7 +209,7 @@ class Both:
         if not waiting:
             return
         batch_id, send = batch = waiting[step.which % len(waiting)]
-        books.run(schedule.cancel, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
+        books.run(schedule.cancel, batch_id, Scope(step.organization_id, sandbox=send.sandbox))
         if batch in scheduled:
             self.scheduled.remove(batch)
         else:

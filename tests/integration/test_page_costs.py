@@ -13,6 +13,7 @@ from app.batches.request import IssueRequest
 from app.pages import batch_pages, entry_pages, far, transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.postgres.connections import new_engine
+from app.scope import Scope
 from app.statement.counting import count_step
 from app.statement.read import statement_of
 from app.values.ids import POSITIONS
@@ -214,10 +215,10 @@ def test_a_comparison_with_what_was_sent_lately_looks_no_further_than_it_may(
 def test_a_statement_costs_as_many_rows_as_days_however_many_batches_these_had(full: Engine) -> None:
     first, last = date(2026, 1, 1), date(2026, 2, 28)
     with full.connect() as connection:
-        while count_step(connection, 1, sandbox=False):
+        while count_step(connection, Scope(1, sandbox=False)):
             connection.commit()
         explained: Any = Explained(connection)
-        found = statement_of(explained, 1, sandbox=False, first=first, last=last)
+        found = statement_of(explained, Scope(1, sandbox=False), first=first, last=last)
     assert found.total.batches == filled.SMALL + filled.LARGE
     # What is not counted yet may be found by a bitmap of the index: only the number of pages tells that it is little.
     assert explained.buffers <= BUFFERS_A_ROW * ((last - first).days + 2)

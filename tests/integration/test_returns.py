@@ -12,6 +12,7 @@ from app.ledger import claim
 from app.ledger.returns import due_returns, extend, return_held
 from app.messaging.worker_counters import RETURNED_POINTS
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.values.ids import POSITIONS
 from tests.integration import books, races
 
@@ -22,7 +23,7 @@ ANN, BOB, CID = (f"{name}@example.com" for name in ("ann", "bob", "cid"))
 
 def _extend(organization_id: int, transaction_id: int, days: int, *, sandbox: bool = False) -> None:
     until = datetime.now(UTC) + timedelta(days=days)
-    books.run(extend, transaction_id, until, organization_id=organization_id, sandbox=sandbox)
+    books.run(extend, transaction_id, until, Scope(organization_id, sandbox))
 
 
 def _states(organization_id: int, batch_id: int, *, sandbox: bool = False) -> list[str]:

@@ -13,6 +13,7 @@ from app.ledger import sandbox as rehearsal
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import snapshot, transaction
 from app.postgres.locks import lock_organization
+from app.scope import Scope
 from app.statement import counting
 from app.statement.makeup import makeup_of
 from app.statement.read import Line, Statement, statement_of, today_of
@@ -87,12 +88,12 @@ def _same(organization_id: int, *, sandbox: bool, days: int) -> Statement:
     """Return the statement of so many days up to today, once it is seen to be the naive sum of the books."""
     while True:
         with snapshot() as connection:
-            today = today_of(connection, organization_id, sandbox=sandbox)
+            today = today_of(connection, Scope(organization_id, sandbox=sandbox))
             first = today - timedelta(days=days - 1)
-            found = statement_of(connection, organization_id, sandbox=sandbox, first=first, last=today)
+            found = statement_of(connection, Scope(organization_id, sandbox=sandbox), first=first, last=today)
             naive = _naive(connection, organization_id, first, today, sandbox=sandbox, today=today)
-            balance = organizations.get(connection, organization_id, sandbox=sandbox).balance
-            if today_of(connection, organization_id, sandbox=sandbox) == today:
+            balance = organizations.get(connection, Scope(organization_id, sandbox=sandbox)).balance
+            if today_of(connection, Scope(organization_id, sandbox=sandbox)) == today:
                 break
     assert found.days == naive
     lines = list(found.days.values())
@@ -146,7 +147,7 @@ class History:
         if self.random.random() < 0.5:
             count_days()
         else:  # As a worker that is killed in the middle.
-            books.run(counting.count_step, self.organization_id, sandbox=True)
+            books.run(counting.count_step, Scope(self.organization_id, sandbox=True))
 
     def go_on(self) -> None:
         kinds = (self.send, self.take_back, self.refill, self.let_hours_pass, self.count, self.reset)
@@ -223,11 +224,15 @@ def test_the_month_is_made_of_its_labels_and_senders_and_the_rest(monkeypatch: p
     books.queue_batch(organization_id, [ANN], 10_000, label="unpaid")
     books.drain_all(organization_id)
     with transaction() as connection:
-        today = today_of(connection, organization_id, sandbox=False)
-        found = makeup_of(connection, organization_id, sandbox=False, first=today - timedelta(days=1), last=today)
-        none = makeup_of(connection, organization_id, sandbox=True, first=today, last=today)
+        today = today_of(connection, Scope(organization_id, sandbox=False))
+        found = makeup_of(
+            connection, Scope(organization_id, sandbox=False), first=today - timedelta(days=1), last=today
+        )
+        none = makeup_of(connection, Scope(organization_id, sandbox=True), first=today, last=today)
         monkeypatch.setattr("app.statement.makeup.LOOKED_AT_MAX", 3)
-        newest = makeup_of(connection, organization_id, sandbox=False, first=today - timedelta(days=1), last=today)
+        newest = makeup_of(
+            connection, Scope(organization_id, sandbox=False), first=today - timedelta(days=1), last=today
+        )
     assert found.labels == [(f"label {number}", 10 + number) for number in reversed(range(2, 12))]
     assert (found.looked_at, found.points, found.other_labels) == (14, 191, 26)
     assert [points for _, points in found.senders] == [191]

@@ -13,6 +13,7 @@ from app.ledger.returns import extend
 from app.members import links, members
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
 from app.values.key_bounds import Bounds
@@ -160,13 +161,13 @@ def _write_one_of_each() -> None:
         platform_key, _ = platform_keys.create(connection, "Sign-up")
         platform_keys.revoke(connection, platform_key.id)
         change_user(connection, 2, {"address": parse("zz@example.com")})
-        schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
+        schedule.cancel(connection, cancelled, Scope(organization_id, sandbox=False))
         _, limited = api_keys.create(connection, organization_id, sandbox=False, bounds=Bounds(daily_limit=9))
         key_limits.lock(connection, [hash_key(limited)])
         api_keys.revoke(connection, api_keys.create(connection, organization_id, sandbox=False)[0])
     held = books.make_organization(25)
     assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6
-    books.run(extend, 6 * POSITIONS + 1, tomorrow + timedelta(days=9), organization_id=held, sandbox=False)
+    books.run(extend, 6 * POSITIONS + 1, tomorrow + timedelta(days=9), Scope(held, sandbox=False))
     assert books.issue_now(held, ["d@example.com", "e@example.com"], 15) == 7  # Of whom the second is not paid.
     *_, erased = books.make_users("d@example.com", "e@example.com")
     erase_user(erased)

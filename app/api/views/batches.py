@@ -166,7 +166,7 @@ def _act(who: Caller, batch_id: int, rule: Callable[..., object]) -> dict[str, A
 )
 def reschedule_batch(who: Caller, batch_id: int, send_at: datetime) -> dict[str, Any]:
     """Changes `send_at` while the batch is scheduled, also if the organization is disabled or suspended."""
-    return _act(who, batch_id, partial(schedule.reschedule, send_at=send_at, **who.scope._asdict()))
+    return _act(who, batch_id, partial(schedule.reschedule, send_at=send_at, scope=who.scope))
 
 
 @_of_batches(
@@ -259,4 +259,4 @@ def cancel_batch(who: Caller, batch_id: int) -> dict[str, Any]:
     both. A call that waits for it is answered 409. Cancelling it again changes nothing. Works also while the
     organization is disabled or suspended.
     """
-    return _act(who, batch_id, partial(schedule.cancel, **who.scope._asdict()))
+    return _act(who, batch_id, partial(schedule.cancel, scope=who.scope))

@@ -75,7 +75,7 @@ _Statement = create_model("Statement", __doc__="What moved the balance, day by d
 def show_organization(who: Caller) -> Response:
     """Shows the balance and the scheduled batches of the key's mode, and the limits of a send."""
     with single_statement() as connection:
-        scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
+        scheduled = schedule.scheduled_of(connection, who.scope)
     limits = settings()
     return success(
         in_mode.payload(who.organization),
@@ -113,7 +113,7 @@ def show_statement(who: Caller) -> dict[str, Any]:
     batches as with none.
     """
     first, last = parse_statement_request(query())
-    of = partial(statement_of, organization_id=who.organization.id, sandbox=who.sandbox, first=first, last=last)
+    of = partial(statement_of, scope=who.scope, first=first, last=last)
     return long_read(of, within=single_statement).payload(lines.payload)
 
 

@@ -18,6 +18,7 @@ from app.ledger import refill, sandbox
 from app.ledger.claim import NOTHING, claims
 from app.noun_fields import Time, says
 from app.postgres.database import transaction
+from app.scope import Scope
 from app.users import NewUser
 from app.values.key_bounds import SEND
 from app.values.timestamps import timestamp
@@ -71,7 +72,7 @@ def reset_sandbox(who: Caller) -> dict[str, Any]:
     _require_sandbox(who)
     with transaction() as connection:
         refill.reset_sandbox(connection, who.organization.id)
-        organization = organizations.get(connection, who.organization.id, sandbox=True)
+        organization = organizations.get(connection, Scope(who.organization.id, sandbox=True))
     return organizations.in_mode.payload(organization)
 
 

@@ -59,9 +59,7 @@ def list_transactions(who: Caller) -> dict[str, Any]:
 def show_transaction(who: Caller, transaction_id: int) -> Any:
     """Shows all later claims and reversals."""
     with transaction() as connection:
-        row = transaction_pages.get(
-            connection, transaction_id, organization_id=who.organization.id, sandbox=who.sandbox
-        )
+        row = transaction_pages.get(connection, transaction_id, who.scope)
     return payloads.transaction_payloads([row])[0]
 
 
@@ -82,8 +80,7 @@ def extend_transaction(who: Caller, transaction_id: int, held_until: datetime) -
     with the address is registered; afterwards they cannot be claimed, and go back to the organization. Moving it to the
     same moment again changes nothing. Works also while the organization is disabled or suspended.
     """
-    organization_id, sandbox = who.organization.id, who.sandbox
     with transaction() as connection:
-        extend_hold(connection, transaction_id, held_until, organization_id=organization_id, sandbox=sandbox)
-        row = transaction_pages.get(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
+        extend_hold(connection, transaction_id, held_until, who.scope)
+        row = transaction_pages.get(connection, transaction_id, who.scope)
     return payloads.transaction_payloads([row])[0]

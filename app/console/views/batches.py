@@ -140,7 +140,7 @@ def cancel(batch_id: int) -> Page:
 
     def rule(connection: Connection, who: Caller) -> bool:
         was_cancelled = get_batch(connection, batch_id).status == CANCELLED
-        schedule.cancel(connection, batch_id, **who.scope._asdict())
+        schedule.cancel(connection, batch_id, who.scope)
         return not was_cancelled
 
     try:
@@ -162,7 +162,7 @@ def move(batch_id: int) -> Page:
         return _asking_to_move(batch_id, form)
 
     def rule(connection: Connection, who: Caller) -> bool:
-        return schedule.reschedule(connection, batch_id, send_at, **who.scope._asdict())
+        return schedule.reschedule(connection, batch_id, send_at, who.scope)
 
     try:
         act(actions.MOVED, batch_id, rule, detail=f"to {moment_in(ZONE_OF_ALL, send_at)}")

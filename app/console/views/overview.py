@@ -30,10 +30,10 @@ from app.uploads.listed import senders_since
 @pages.get("/statement")
 def statement() -> str:
     month, of_month = _of_month()
-    organization_id, sandbox = current_scope()
+    scope = current_scope()
 
     def read(connection: Connection) -> tuple[Makeup, Authors]:
-        makeup = makeup_of(connection, organization_id, sandbox=sandbox, first=month.first, last=month.last)
+        makeup = makeup_of(connection, scope, first=month.first, last=month.last)
         return makeup, authors_of(connection, [sender for sender, _ in makeup.senders])
 
     makeup, authors = long_read(read, within=single_statement)
@@ -106,18 +106,18 @@ class Months(NamedTuple):
 
 @pages.get("")
 def overview() -> str:
-    organization_id, sandbox = scope = current_scope()
+    scope = current_scope()
     with single_statement() as connection:
-        today = today_of(connection, organization_id, sandbox=sandbox)
+        today = today_of(connection, scope)
         months_ago = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
         first = min(months_ago, today - timedelta(days=_DAYS_SHOWN - 1))
-        organization = organizations.get(connection, organization_id, sandbox=sandbox)
-        scheduled = schedule.scheduled_of(connection, organization_id, sandbox=sandbox)
-        awaiting = approval.count_awaiting(connection, organization_id, sandbox=sandbox)
-        held = organizations.held_of(connection, organization_id, sandbox=sandbox)
-        low_balance = organizations.get_whole(connection, organization_id).low_balance
-        refills = refill.latest(connection, organization_id, sandbox=sandbox, at_most=_REFILLS_SHOWN)
-        lines = statement_of(connection, organization_id, sandbox=sandbox, first=first, last=today).days
+        organization = organizations.get(connection, scope)
+        scheduled = schedule.scheduled_of(connection, scope)
+        awaiting = approval.count_awaiting(connection, scope)
+        held = organizations.held_of(connection, scope)
+        low_balance = organizations.get_whole(connection, scope.organization_id).low_balance
+        refills = refill.latest(connection, scope, at_most=_REFILLS_SHOWN)
+        lines = statement_of(connection, scope, first=first, last=today).days
         by_day = {day: line.debited for day, line in lines.items()}
         months = _months(by_day, today)
         senders = _senders(connection, scope, months)
@@ -131,7 +131,7 @@ def overview() -> str:
         "console/overview.html",
         organization=organization,
         # The limit is for the live balance only.
-        low_balance=None if sandbox else low_balance,
+        low_balance=None if scope.sandbox else low_balance,
         lasts_days=organization.balance * _DAYS_SHOWN // issued if issued > 0 else None,
         scheduled=scheduled,
         awaiting=awaiting,

@@ -155,7 +155,7 @@ def cost(token: str) -> Page:
         return _with_cost("console/cost.html", token)
     is_valid = form.validate()
     with transaction() as connection:
-        now = now_of(connection, **current_scope()._asdict())
+        now = now_of(connection, current_scope())
     terms = form.terms(now) if is_valid else None
     if terms is None:
         page = _with_cost("console/cost.html", token, terms=form)

@@ -180,7 +180,7 @@ def hold_longer(transaction_id: int) -> Page:
         return _asking_to_hold(transaction_id, form)
 
     def rule(connection: Connection, who: Caller) -> bool:
-        return extend(connection, transaction_id, until, **who.scope._asdict())
+        return extend(connection, transaction_id, until, who.scope)
 
     try:
         act(actions.EXTENDED, transaction_id, rule, detail=f"until {moment_in(ZONE_OF_ALL, until)}")
@@ -198,7 +198,7 @@ def hold_longer(transaction_id: int) -> Page:
 def _asking_to_hold(transaction_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     with transaction() as connection:
-        row = transaction_pages.get(connection, transaction_id, **current_scope()._asdict())
+        row = transaction_pages.get(connection, transaction_id, current_scope())
     [body] = payloads.transaction_payloads([row])
     if body["state"] != HELD or body["held_until"] is None:
         says = "These points are not held, or held for ever: there is no end to move."
