@@ -129,7 +129,7 @@ _UNAUTHORIZED = refusal(
     "Unauthorized",
     "The key is missing, malformed, unknown, expired or revoked; the answer does not say which.",
     InvalidKey(),
-    examples=["no_key"],
+    examples=["key_missing"],
 )
 _TOO_MANY_CALLS = _by_status(
     "TooManyCalls",
