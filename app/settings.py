@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import SettingsError
-from app.values.public_addresses import IPNetwork, networks
+from app.values.ip_addresses import IPNetwork, networks
 from app.values.redis_address import Sentinels, names_sentinels, require_known_options
 
 INT64_MAX = 2**63 - 1

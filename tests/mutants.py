@@ -258,7 +258,7 @@ MUTANTS = (
         name="a webhook may lead to what stands for a private address",
         edits=[
             (
-                "app/values/public_addresses.py",
+                "app/values/ip_addresses.py",
                 "return address.ipv4_mapped or address.sixtofour or address",
                 "return address.ipv4_mapped or address",
             )

@@ -4,7 +4,8 @@ What is scheduled, queued, held or not yet folded is in PostgreSQL, so this work
 worker's parent then waits for the broker, and its pool gets nothing to do. A parent that forks must not hold the
 connections and locks of a thread that works. So this is a separate program, which `worker.processes` starts and kills.
 
-What may wait while the broker is away is beat's: three tasks of `app.messaging.jobs`.
+What may wait while the broker is away is beat's, in `app.messaging.jobs`: the audit (`POINTS_AUDIT_EVERY_S`), and
+forgetting idempotency keys (every 10 minutes) and uploads (every hour).
 
 Nothing is lost when it is killed: what it has not committed is still there for the next one. Every worker has one, and
 they share the work: a drain has one owner, and so has each search for crossings, each fold and each return.

@@ -2,7 +2,7 @@
 -- A member's role is checked again: it may have been taken away since the page was shown.
 --
 -- `fresh` draws ids and times in the order of the sends, so both rise together, and lists are newest first by either.
--- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ID_RANGE` in
+-- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`_ID_RANGE` in
 -- app/pages/addresses.py). A send that gets no new batch draws none.
 --
 -- `written` inserts in the order of the idempotency keys, so that two groups with the same keys cannot deadlock.

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from app.batches.entries import Items, read_recipients
 from app.batches.fields import (
     AMOUNT,
     DEFAULT_AMOUNT,
@@ -20,7 +21,6 @@ from app.batches.fields import (
     IssueTable,
     check_totals,
 )
-from app.batches.recipients import Items, read_recipients
 from app.fields.field import is_missing
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address

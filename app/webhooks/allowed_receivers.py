@@ -14,7 +14,7 @@ from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from app.settings import settings
-from app.values.public_addresses import IPAddress, is_public, unwrapped
+from app.values.ip_addresses import IPAddress, is_public, unwrapped
 
 URL_LENGTH_MAX = 2_000
 _PORTS = {"https": 443, "http": 80}

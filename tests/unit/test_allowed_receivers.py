@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.settings import settings
-from app.values.public_addresses import is_public
+from app.values.ip_addresses import is_public
 from app.webhooks.allowed_receivers import ReceiverRefused, parse, resolve
 
 _NOT_PUBLIC = """

@@ -16,7 +16,7 @@ from app.members.sessions import Place
 from app.postgres.database import transaction
 from app.values import passwords
 from app.values.addresses import parse
-from app.values.public_addresses import is_public
+from app.values.ip_addresses import is_public
 
 # One sentence for all cases, so that it does not reveal who is a member or whether a guess was near.
 WRONG = (
