@@ -1,6 +1,7 @@
 """Sending from the console: a list is checked, costed, confirmed and issued once, and its outcome is all told."""
 
 import re
+import resource
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
+import psutil
 import pytest
 from flask import Flask
 from sqlalchemy import text
@@ -416,19 +418,24 @@ def test_a_queued_batch_is_called_off_once_and_one_that_was_issued_meanwhile_is_
     assert books.balance_of(ann.organization_id) == 995
 
 
-@pytest.mark.alone
+def _computed_s() -> float:
+    """Return the CPU time of this process, of the processes that it has started and that ended, and of its backends."""
+    pids = books.values("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    backends = sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids if psutil.pid_exists(pid))
+    return time.process_time() + ended.ru_utime + ended.ru_stime + backends
+
+
+@pytest.mark.alone  # What else this process computes would count.
 def test_a_hundred_thousand_lines_are_checked_in_five_seconds_and_sent_whole(ann: Visitor) -> None:
     lines = (f"someone.{i}@example{i % 50}.com,{i % 900 + 1},ref-{i},Spring" for i in range(100_000))
     written = "email,amount,reference,label\n" + "\n".join(lines) + "\n" + "bad\n" * 300
-    for _ in range(3):  # A check that is slow is slow each time; a machine that is busy elsewhere makes it slow once.
-        began = time.monotonic()
-        path = checked(ann, written)
-        page = ann.get(path)
-        seconds = time.monotonic() - began
-        print(f"checked in {seconds:.1f} s")
-        if seconds < 5:
-            break
-    assert seconds < 5
+    before = _computed_s()
+    path = checked(ann, written)
+    page = ann.get(path)
+    computed_s = _computed_s() - before
+    print(f"checked in {computed_s:.1f} s")
+    assert computed_s < 5
     assert "Recipients 100,000" in words_of(page)
     assert page.text.count('data-label="Reason"') == 100
     assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300
