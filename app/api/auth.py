@@ -25,6 +25,7 @@ class WrongKey(PointsError):
 
     status = 403
     field = "authorization"
+    says = "This call takes a key of an organization, but this is a platform key."
 
 
 def _well_formed_key_of_request() -> str | None:
@@ -54,7 +55,7 @@ def hash_of_key() -> bytes:
     if _is_platform_key():
         with single_statement() as connection:
             platform_keys.get_caller(connection, key_hash)
-        raise WrongKey("This call takes a key of an organization, but this is a platform key.")
+        raise WrongKey
     return key_hash
 
 

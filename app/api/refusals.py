@@ -148,7 +148,7 @@ WITH_KEY = (_UNAUTHORIZED, _TOO_MANY_CALLS, _AWAY)
 OF_ORGANIZATION = refusal(
     "WrongKey",
     "The key is a platform key, and this call takes one of an organization; or it has scopes, and none of this call.",
-    WrongKey("This call takes a key of an organization, but this is a platform key."),
+    WrongKey(),
     examples=["platform_key"],
 )
 OF_PLATFORM = refusal(

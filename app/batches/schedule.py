@@ -24,6 +24,11 @@ from app.values.timestamps import bounds_fault
 # The most scheduled batches of an organization in one mode.
 SCHEDULED_MAX = 1_000
 
+_REVERSE = "Its points can be taken back: reverse it (POST /v1/points/reverse)."
+# Why an issued batch is neither cancelled nor moved.
+TOO_LATE_TO_CANCEL = f"The batch is issued and can no longer be cancelled. {_REVERSE}"
+TOO_LATE_TO_MOVE = f"The batch is no longer scheduled: it is issued. {_REVERSE}"
+
 
 def cancel(connection: Connection, batch_id: int, scope: Scope) -> None:
     """Cancel a batch that awaits an approval, is scheduled or queued. Cancelling it again changes nothing.
@@ -41,10 +46,7 @@ def cancel(connection: Connection, batch_id: int, scope: Scope) -> None:
     elif status in (REFUSED, REJECTED):
         raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:
-        raise BatchConflict(
-            "The batch is issued and can no longer be cancelled. Its points can be taken back: reverse it"
-            " (POST /v1/points/reverse)."
-        )
+        raise BatchConflict(TOO_LATE_TO_CANCEL)
 
 
 NOW = "CAST(:now AS timestamptz)"
@@ -82,7 +84,7 @@ def reschedule(connection: Connection, batch_id: int, send_at: datetime, scope: 
     if batch.status == AWAITING_APPROVAL:
         raise BatchNotScheduled("The batch awaits an approval. Once it is approved, it can be moved.")
     if batch.status != SCHEDULED:
-        raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(batch.status, _REVERSE)}")
+        raise BatchNotScheduled(_WHY_NOT_MOVED.get(batch.status, TOO_LATE_TO_MOVE))
     if (sentence := bounds_fault(send_at, now=batch.now)) is not None:
         raise InvalidRequest({"send_at": [sentence]})
     if send_at == batch.send_at:
@@ -94,11 +96,10 @@ def reschedule(connection: Connection, batch_id: int, send_at: datetime, scope: 
 
 # The event holds the new time, as the event of the acceptance held the first.
 _RESCHEDULE = changing("send_at = :send_at", "batch.scheduled", send_at="send_at")
-_REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/points/reverse)."
-_WHAT_TO_DO = {
-    QUEUED: "it is due and waits to be issued. Until then it can be cancelled.",
-    REFUSED: "it was refused, and nobody was debited. Send it again.",
-    REJECTED: "it was rejected, and nobody was debited.",
+_WHY_NOT_MOVED = {
+    QUEUED: "The batch is no longer scheduled: it is due and waits to be issued. Until then it can be cancelled.",
+    REFUSED: "The batch is no longer scheduled: it was refused, and nobody was debited. Send it again.",
+    REJECTED: "The batch is no longer scheduled: it was rejected, and nobody was debited.",
 }
 
 

@@ -129,6 +129,9 @@ HELD_UNTIL = Timestamp(
 EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
 
 
+HELD_FOR_EVER = "The points are held for ever: there is no end to move."
+
+
 class NotLater(InvalidRequest):
     """The new end is before that which the transaction has, `held_until`."""
 
@@ -183,7 +186,7 @@ def _conflict(row: Any) -> str | None:
         ),
         (row.points_left == 0, "All points of the transaction were taken back, so nothing is held."),
         (row.credited, "The points are credited to a user and no longer held."),
-        (row.held_until is None, "The points are held for ever: there is no end to move."),
+        (row.held_until is None, HELD_FOR_EVER),
         (
             row.held_until is not None and row.held_until <= row.now,
             "The points were held too long and go back to the organization: send them again.",

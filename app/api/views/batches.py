@@ -155,10 +155,7 @@ def _act(who: Caller, batch_id: int, rule: Callable[..., object]) -> dict[str, A
             "NotScheduled",
             "The batch is not scheduled: it awaits an approval, is queued or final. The sentence says what can be"
             " done.",
-            BatchNotScheduled(
-                "The batch is no longer scheduled: it is issued. Its points can be taken back: reverse it"
-                " (POST /v1/points/reverse)."
-            ),
+            BatchNotScheduled(schedule.TOO_LATE_TO_MOVE),
             BatchCancelled,
         ),
         _NOT_KNOWN,
@@ -246,10 +243,7 @@ def reject_batch(who: Caller, batch_id: int, reason: str) -> dict[str, Any]:
         refusal(
             "Final",
             "The batch is issued, refused or rejected.",
-            BatchConflict(
-                "The batch is issued and can no longer be cancelled. Its points can be taken back: reverse it"
-                " (POST /v1/points/reverse)."
-            ),
+            BatchConflict(schedule.TOO_LATE_TO_CANCEL),
         ),
         _NOT_KNOWN,
     ],

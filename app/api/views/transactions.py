@@ -12,7 +12,7 @@ from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.transaction import Transaction
 from app.errors import CannotExtend, NotFound
-from app.ledger.returns import EXTEND, HELD_UNTIL
+from app.ledger.returns import EXTEND, HELD_FOR_EVER, HELD_UNTIL
 from app.ledger.returns import extend as extend_hold
 from app.noun_fields import page_of
 from app.pages import transaction_pages
@@ -73,7 +73,7 @@ def show_transaction(who: Caller, transaction_id: int) -> Any:
     answers=Answer(
         about="The transaction, with its new `held_until`.", data=Transaction, examples={"extended": HELD_LONGER}
     ),
-    refuses=[_NONE, CannotExtend("The points are held for ever: there is no end to move.")],
+    refuses=[_NONE, CannotExtend(HELD_FOR_EVER)],
 )
 def extend_transaction(who: Caller, transaction_id: int, held_until: datetime) -> Any:
     """Moves `held_until` of a held transaction to a later moment. Until then the points are credited when an account
