@@ -20,7 +20,7 @@ from app.messaging import hints, worker_counters
 from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, Job, celery, submit
 from app.messaging.requests import Staying, need_message, note_arrival
 from app.messaging.worker_counters import AUDITS, Counts, count
-from app.postgres.database import snapshot, steps, transaction
+from app.postgres.database import steps, transaction
 from app.postgres.standby import long_read
 from app.reversals import reversal
 from app.uploads import uploads
@@ -179,7 +179,7 @@ def audit() -> None:
         return began + _AUDIT_TIME_LIMIT_S - time.monotonic()
 
     try:
-        found = long_read(lambda connection: ledger_audit.audit(connection, time_limit_s=left()), within=snapshot)
+        found = long_read(lambda connection: ledger_audit.audit(connection, time_limit_s=left()))
     except OperationalError as error:  # The time limit, or PostgreSQL is away.
         _log.warning("audit_not_finished", seconds=time.monotonic() - began, **logs.kind_of(error))
         count({AUDITS.field("not_finished"): 1})

@@ -11,7 +11,7 @@ from app.api.requests.query import query
 from app.api_keys import Caller
 from app.pages.filters import Page, Row
 from app.pages.queries import next_cursor, parse_page_request
-from app.postgres.database import transaction
+from app.postgres.database import snapshot
 
 
 def page_answer(
@@ -34,7 +34,7 @@ def page_answer(
         InvalidRequest: with every fault of the query.
     """
     asked = parse_page_request(kind, query(), who, **of)
-    with transaction() as connection:
+    with snapshot() as connection:
         if require is not None:
             require(connection)
         page = read_page(connection, asked.filters, start=asked.start, limit=asked.limit)

@@ -22,7 +22,7 @@ from app.local.datadir import DataDir
 from app.local.terminal import end_gently
 from app.pages.filters import Filters
 from app.pages.queries import parse_page_request
-from app.postgres.database import is_away, transaction
+from app.postgres.database import is_away, single_statement
 from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
 from app.scope import Scope
 from app.values.numbers import counted, points
@@ -92,7 +92,7 @@ for _kind in KINDS:
 
 def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *, sandbox: bool) -> Filters:
     """Read the options by the rules of the lists; those with a fault are a UsageError."""
-    with transaction() as connection:
+    with single_statement() as connection:
         organizations.get(connection, Scope(organization_id, sandbox=sandbox))
     query = {name: [value] for name, value in given.items() if value is not None}
     for name in query.keys() & _PERIOD:

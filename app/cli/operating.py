@@ -40,7 +40,7 @@ def audit() -> Answer:
     runs, PostgreSQL cannot clean up old row versions: a large, busy service has a standby for it (DATABASE_READ_URL).
     """
     began = time.monotonic()
-    proof = long_read(audit_books, within=snapshot)
+    proof = long_read(audit_books)
     with suppress(RedisError):  # Without Redis there are no metrics to note it for.
         worker_counters.note_audit(seconds=time.monotonic() - began, breaches=len(proof.breaches))
     organizations, users = counted(proof.organizations, "organization"), counted(proof.users, "user")

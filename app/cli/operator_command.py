@@ -24,7 +24,7 @@ from app.pages.filters import Page
 from app.pages.parameters import LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import Query, parse_page_request
 from app.postgres.connections import discard_inherited_connections, engine
-from app.postgres.database import is_away, is_locked_out, transaction
+from app.postgres.database import is_away, is_locked_out, snapshot, transaction
 from app.postgres.timed_connection import WrongSession
 from app.scope import OPERATOR_LENGTH_MAX, Author
 from app.settings import settings
@@ -61,7 +61,7 @@ def operator_command(
 
 def read_command(function: Callable[..., Answer]) -> Callable[..., None]:
     """Make a function that takes a connection, to read, into an operator command."""
-    return operator_command(_connected(function, transaction))
+    return operator_command(_connected(function, snapshot))
 
 
 def change_command(function: Callable[..., Answer], **options: bool) -> Callable[..., None]:
@@ -95,7 +95,7 @@ def rows_of(kind: str, read_page: Callable[..., Page[_Row]], query: Query, *, at
     page_request = parse_page_request(kind, query, None, **of)
     start = page_request.start
     while len(rows) < at_most:
-        with transaction() as connection:
+        with snapshot() as connection:
             page = read_page(connection, page_request.filters, start=start, limit=min(at_most - len(rows), LIMIT_MAX))
         rows += page.rows
         start = page.next

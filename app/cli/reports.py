@@ -12,7 +12,7 @@ from app.cli.operator_command import limit_option, operator_command, rows_of
 from app.cli.options import ORGANIZATION_ID, in_words_of_options
 from app.errors import InvalidRequest
 from app.pages import action_pages
-from app.postgres.database import transaction
+from app.postgres.database import single_statement
 from app.postgres.standby import long_read
 from app.scope import Scope
 from app.statement.months import statement_of_month
@@ -84,6 +84,6 @@ def actions(limit: int, **filters: Any) -> Answer:
         options = {name: f"--{name.replace('_', '-')}" for name in filters}
         raise click.UsageError(in_words_of_options(error.faults, options)) from None
     if not rows and filters["organization"] is not None:
-        with transaction() as connection:
+        with single_statement() as connection:
             organizations.get(connection, Scope(filters["organization"], sandbox=False))  # None would hide a wrong id.
     return Answer(list(map(action_pages.actions.document, rows)), columns=_OF_ACTIONS)

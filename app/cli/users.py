@@ -21,7 +21,7 @@ from app.errors import InvalidRequest, Refused
 from app.ledger.claim import claims
 from app.ledger.registering import change_user, read_changes, register_user
 from app.pages import entry_pages
-from app.postgres.database import transaction
+from app.postgres.database import single_statement
 from app.settings import settings
 from app.values.numbers import counted, points
 
@@ -92,7 +92,7 @@ def change(connection: Connection, user_id: int, **given: str | None) -> Answer:
 @operator_command
 def entries(user_id: int, limit: int) -> Answer:
     """Show what made the balance of a user, newest first: credits, and what was taken back of them."""
-    with transaction() as connection:
+    with single_statement() as connection:
         rows.require(connection, user_id)
     newest = rows_of("entries", entry_pages.page, {}, at_most=limit, user_id=user_id)
     return Answer(list(map(entry_pages.entries.document, newest)), columns=_OF_ENTRIES)

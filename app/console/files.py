@@ -16,7 +16,7 @@ from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFU
 from app.batches.transaction import HELD, UNPAID, TransactionRow, transactions_of
 from app.console.slow_work import list_checks
 from app.errors import Refused
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, snapshot
 from app.recipient_files.cells import marked_as_text
 from app.recipient_files.writing import workbook_of
 from app.uploads import parts as upload_parts
@@ -103,7 +103,7 @@ def of_batch(batch: Batch, kind: str) -> Response:
     """Answer with the outcome of a batch; `line` is the recipient's place in it, from 1."""
 
     def rows() -> Iterator[_Row]:
-        with transaction() as connection:
+        with single_statement() as connection:
             transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
         yield from _issued(batch, range(1, len(transactions) + 1), transactions)
 
@@ -117,7 +117,7 @@ def of_list(upload: UploadRow, batch_rows: Sequence[Batch], kind: str) -> Respon
     """
 
     def rows() -> Iterator[_Row]:
-        with transaction() as connection:
+        with single_statement() as connection:
             lines = uploads.bad_lines_of(connection, upload.id)
         empty = ("",) * 3
         bad = ((of["line"], of["email"], *empty, "left out", *empty, of["reason"]) for of in lines)
@@ -135,7 +135,7 @@ def of_new_list(new: NewList) -> Response:
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[Batch]) -> Iterator[_Row]:
     for number, batch in enumerate(batch_rows, 1):
-        with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
+        with snapshot() as connection:  # One for each part, so that a slow reader holds no connection.
             part = upload_parts.find(connection, upload.id, number)
             is_issued, its_organization = batch.status == ISSUED, {"organization_id": batch.organization_id}
             transactions = transactions_of(connection, batch.id, **its_organization) if is_issued else []

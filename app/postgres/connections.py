@@ -90,7 +90,7 @@ def session_settings() -> dict[str, str]:
         "search_path": "public",
         "default_transaction_isolation": "read committed",
         # PostgreSQL keeps prepared plans. One that was made for a nearly empty table would read the whole table, even
-        # when it has grown. Every statement outside `app.postgres.database.snapshot` finds its rows by an index.
+        # when it has grown. Every statement but those of an audit finds its rows by an index.
         # Without sequential scans some plans look so costly that PostgreSQL would compile them, hence `jit`.
         "enable_seqscan": "off",
         "jit": "off",

@@ -100,7 +100,10 @@ def single_statement() -> Iterator[Connection]:
 
 @contextmanager
 def snapshot() -> Iterator[Connection]:
-    """Open a read-only transaction (REPEATABLE READ): all statements see the same state and may read whole tables."""
+    """Open a read-only transaction (REPEATABLE READ): all its statements see the same state.
+
+    What is built from several statements is read in one; a batch may be issued between two of a `transaction`.
+    """
     with engine().connect() as connection, snapshot_on(connection):
         yield connection
 
@@ -110,7 +113,6 @@ def snapshot_on(connection: Connection) -> Iterator[None]:
     """Open such a transaction on a connection that is in none."""
     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with connection.begin():
-        connection.execute(text("SET LOCAL enable_seqscan = on"))
         # Before the first look: of a partition that is swapped for its copy meanwhile, it would see nothing.
         connection.execute(text("LOCK TABLE transactions IN ACCESS SHARE MODE"))
         yield

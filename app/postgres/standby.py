@@ -6,8 +6,8 @@ Whatever goes wrong with the standby, the read is begun again on the primary.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 import psycopg
@@ -16,11 +16,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from app import logs
 from app.postgres.connections import new_engine, psycopg_connection, standby_engine, wait_at_most
-from app.postgres.database import is_away, single_statement, snapshot, snapshot_on, transaction
+from app.postgres.database import is_away, single_statement, snapshot, snapshot_on
 from app.settings import settings
 
 _T = TypeVar("_T")
-_Opening = Callable[[], AbstractContextManager[Connection]]
 
 # How long a read waits for a standby that is a little behind, and how often it looks.
 _PATIENCE_S = 1.0
@@ -42,18 +41,17 @@ class _NotFit(Exception):
     """The standby is none of this primary any more, or too far behind. The message is the reason."""
 
 
-def long_read(read: Callable[[Connection], _T], *, within: _Opening = transaction) -> _T:
-    """Do a read that may take long. It sees all that has been committed when it begins.
+def long_read(read: Callable[[Connection], _T]) -> _T:
+    """Do a read that may take long, in a `snapshot`. It sees all that has been committed when it begins.
 
     Args:
         read: may be begun anew, after any of its statements and after its last: it changes nothing but by what it
             returns.
-        within: `transaction`, `single_statement` or `snapshot`, as the primary is read; so is the standby.
     """
     position = _position() if _may_ask() else None
     if position is not None:
         try:
-            with _caught_up(position, within) as connection:
+            with _caught_up(position) as connection:
                 return read(connection)
         except _NotFit as reason:
             _leave_alone(str(reason))
@@ -61,7 +59,7 @@ def long_read(read: Callable[[Connection], _T], *, within: _Opening = transactio
             if not is_away(error):
                 raise
             _begin_anew(error)
-    with within() as connection:
+    with snapshot() as connection:
         return read(connection)
 
 
@@ -92,7 +90,7 @@ def _position() -> _Position | None:
 
 
 @contextmanager
-def _caught_up(position: _Position, within: _Opening) -> Iterator[Connection]:
+def _caught_up(position: _Position) -> Iterator[Connection]:
     """Open the standby for a read once it is as far as the primary was.
 
     Raises:
@@ -110,23 +108,8 @@ def _caught_up(position: _Position, within: _Opening) -> Iterator[Connection]:
             time.sleep(_PAUSE_S)
         connection.commit()
         driver.answer_timeout_s = answer_timeout_s
-        with _ON_CONNECTION[within](connection):
+        with snapshot_on(connection):
             yield connection
-
-
-@contextmanager
-def _transaction_on(connection: Connection) -> Iterator[None]:
-    connection.execution_options(isolation_level="READ COMMITTED")
-    with connection.begin():
-        yield
-
-
-# It commits after each statement already.
-_ON_CONNECTION: Mapping[_Opening, Callable[[Connection], AbstractContextManager[object]]] = {
-    transaction: _transaction_on,
-    single_statement: nullcontext,
-    snapshot: snapshot_on,
-}
 
 
 class State(NamedTuple):

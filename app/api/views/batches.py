@@ -33,7 +33,7 @@ from app.metrics.requests import current_record
 from app.noun_fields import example
 from app.pages import batch_pages
 from app.pages.queries import next_cursor, parse_page_request
-from app.postgres.database import transaction
+from app.postgres.database import snapshot, transaction
 from app.values.key_bounds import APPROVE, READ, SEND
 
 # What differs in the examples.
@@ -72,7 +72,7 @@ def list_batches(who: Caller) -> dict[str, Any]:
     {pages}
     """
     asked = parse_page_request("batches", query(), who)
-    with transaction() as connection:
+    with snapshot() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
         ids = [batch.id for batch in page.rows]
         issued = [batch.id for batch in page.rows if batch.debited_count]
@@ -106,7 +106,7 @@ def list_batches(who: Caller) -> dict[str, Any]:
 )
 def show_batch(who: Caller, batch_id: int) -> dict[str, Any]:
     """Works before and after the batch is issued. Shows all later claims and reversals."""
-    with transaction() as connection:
+    with snapshot() as connection:
         # A key that may send and not read sees the batches that it has sent.
         return _read(connection, batch_id, who, only_own=not who.bounds.allow((READ,)))
 

@@ -13,7 +13,7 @@ from app.api.refusals import Refusal
 from app.messaging.process_redis import redis, require_writes
 from app.metrics.page import CONTENT_TYPE, page
 from app.noun_fields import says, says_one_of
-from app.postgres.database import has_tables, transaction
+from app.postgres.database import has_tables, single_statement
 from app.postgres.timed_connection import WrongSession
 
 _NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
@@ -70,7 +70,7 @@ def show_readiness() -> Response:
     """Asks PostgreSQL and Redis. Without Redis the service works, but more slowly."""
     faults = {}
     try:
-        with transaction() as connection:
+        with single_statement() as connection:
             if not has_tables(connection):
                 faults["postgresql"] = [_NO_TABLES]
     except DBAPIError as error:

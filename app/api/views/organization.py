@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from flask import Response
 from pydantic import BaseModel, Field, create_model
 
+from app import organizations
 from app.api.calls import Additions, Answer, call
 from app.api.envelope import success
 from app.api.listing import page_answer
@@ -17,7 +18,7 @@ from app.batches.schedule import schedules
 from app.noun_fields import says
 from app.organizations import in_mode
 from app.pages import lists
-from app.postgres.database import single_statement
+from app.postgres.database import snapshot
 from app.postgres.standby import long_read
 from app.request_log import requests
 from app.settings import settings
@@ -74,11 +75,12 @@ _Statement = create_model("Statement", __doc__="What moved the balance, day by d
 )
 def show_organization(who: Caller) -> Response:
     """Shows the balance and the scheduled batches of the key's mode, and the limits of a send."""
-    with single_statement() as connection:
+    with snapshot() as connection:
+        organization = organizations.get(connection, who.scope)
         scheduled = schedule.scheduled_of(connection, who.scope)
     limits = settings()
     return success(
-        in_mode.payload(who.organization),
+        in_mode.payload(organization),
         scheduled=schedules.payload(scheduled),
         limits={
             "recipients": limits.recipients_max,
@@ -114,7 +116,7 @@ def show_statement(who: Caller) -> dict[str, Any]:
     """
     first, last = parse_statement_request(query())
     of = partial(statement_of, scope=who.scope, first=first, last=last)
-    return long_read(of, within=single_statement).payload(lines.payload)
+    return long_read(of).payload(lines.payload)
 
 
 @call(

@@ -24,7 +24,7 @@ from app.platform.requests import (
     NEW_REFILL,
     read_new_organization,
 )
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, transaction
 
 _reading = partial(call, group="Platform", scopes=(ORGANIZATIONS_READ,))
 _writing = partial(call, group="Platform", scopes=(ORGANIZATIONS_WRITE,))
@@ -78,7 +78,7 @@ def list_organizations(who: PlatformCaller) -> Response:
 )
 def show_organization(who: PlatformCaller, organization_id: int) -> dict[str, Any]:
     """Needs the scope `organizations:read`."""
-    with transaction() as connection:
+    with single_statement() as connection:
         return whole.payload(organizations.get_whole(connection, organization_id))
 
 

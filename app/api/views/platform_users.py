@@ -24,7 +24,7 @@ from app.noun_fields import example, says, says_one_of
 from app.pages import entry_pages, lists
 from app.pages.entry_pages import entries
 from app.platform.keys import USERS_READ, USERS_WRITE, PlatformCaller
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, transaction
 from app.users import NewUser, UserErased, registered
 
 
@@ -147,7 +147,7 @@ def list_users(who: PlatformCaller) -> Response:
 )
 def show_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
     """The balance is exact at that moment. Needs the scope `users:read`."""
-    with transaction() as connection:
+    with single_statement() as connection:
         return registered.payload(users.get_by_id(connection, user_id))
 
 

@@ -12,7 +12,7 @@ from app.api.refusals import BAD_QUERY
 from app.api_keys import Caller
 from app.errors import NotFound
 from app.pages import lists
-from app.postgres.database import transaction
+from app.postgres.database import snapshot
 from app.reversals.reversal import entries_of, listed_reversals, reversals, whole_reversal_payload
 from app.values.key_bounds import READ, REVERSE
 
@@ -55,7 +55,7 @@ def list_reversals(who: Caller) -> Response:
 )
 def show_reversal(who: Caller, reversal_id: int) -> dict[str, Any]:
     """Works before and after the reversal is done."""
-    with transaction() as connection:
+    with snapshot() as connection:
         reversal = reversals.get(connection, reversal_id, who.scope)
         # A key that may reverse and not read sees the reversals that it has asked for.
         if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):

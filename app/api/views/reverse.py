@@ -21,7 +21,7 @@ from app.api_keys import Caller
 from app.errors import BalanceTooLarge, BatchNotIssued, NotFound, OrganizationDisabled, PointsError
 from app.metrics.requests import current_record
 from app.noun_fields import Id, Points, says, says_one_of
-from app.postgres.database import is_away, single_statement, transaction
+from app.postgres.database import is_away, single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal, BatchAwaitsApproval, BatchScheduled, ReversalLost
 from app.reversals.request import REVERSE, ReverseReading, ReverseRequest, recoverable
@@ -109,7 +109,7 @@ def verify_reverse() -> Response:
     """
     who = caller()
     request = _read(who)
-    with transaction() as connection:
+    with snapshot() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
         found = recoverable(connection, request, who.organization, batch_status=status)
     return envelope.success(envelope.verdict_payload(found), **recoverable_additions(found))
@@ -229,7 +229,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
 
 
 def _committed(who: Caller, reversal_id: int) -> tuple[Reversal, list[EntryRow]] | None:
-    with transaction() as connection:
+    with snapshot() as connection:
         try:
             reversal = reversals.get(connection, reversal_id, who.scope)
         except NotFound:

@@ -17,7 +17,7 @@ from app.ledger.returns import extend as extend_hold
 from app.noun_fields import page_of
 from app.pages import transaction_pages
 from app.pages.queries import next_cursor, parse_page_request
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, snapshot, transaction
 from app.values.key_bounds import READ, SEND
 
 _NONE = NotFound("transaction", 131_072)
@@ -43,7 +43,7 @@ def list_transactions(who: Caller) -> dict[str, Any]:
     {pages}
     """
     asked = parse_page_request("transactions", query(), who)
-    with transaction() as connection:
+    with snapshot() as connection:
         page = transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
     rows = payloads.transaction_payloads(page.rows)
     return {"transactions": rows, "next_cursor": next_cursor("transactions", asked, page)}
@@ -58,7 +58,7 @@ def list_transactions(who: Caller) -> dict[str, Any]:
 )
 def show_transaction(who: Caller, transaction_id: int) -> Any:
     """Shows all later claims and reversals."""
-    with transaction() as connection:
+    with single_statement() as connection:
         row = transaction_pages.get(connection, transaction_id, who.scope)
     return payloads.transaction_payloads([row])[0]
 

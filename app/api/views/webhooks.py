@@ -16,7 +16,7 @@ from app.errors import NotFound
 from app.noun import Action
 from app.noun_fields import Null, says
 from app.pages import lists
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, transaction
 from app.values.key_bounds import WEBHOOKS
 from app.webhooks import actions
 from app.webhooks.actions import REPLAY
@@ -94,7 +94,7 @@ def create_webhook(who: Caller, **values: Any) -> Response:
 )
 def list_webhooks(who: Caller) -> dict[str, Any]:
     """The organization's webhooks in the key's mode, as they are now, oldest first."""
-    with transaction() as connection:
+    with single_statement() as connection:
         rows = webhooks.all(connection, who.scope)
     return {"webhooks": list(map(webhooks.payload, rows)), "next_cursor": None}
 
@@ -107,7 +107,7 @@ def list_webhooks(who: Caller) -> dict[str, Any]:
 )
 def show_webhook(who: Caller, webhook_id: int) -> dict[str, Any]:
     """Shows its position in the log, and whether it fails."""
-    with transaction() as connection:
+    with single_statement() as connection:
         return webhooks.payload(webhooks.get(connection, webhook_id, who.scope))
 
 

@@ -11,7 +11,7 @@ from app.members.members import ADMIN, VIEWER
 from app.pages import action_pages
 from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
-from app.postgres.database import transaction
+from app.postgres.database import snapshot
 from app.scope import MEMBER, PLATFORM_KEY
 from app.values.ids import require_id
 from app.values.numbers import points
@@ -26,7 +26,7 @@ def activity() -> str:
     if before is not None:
         require_id("action", before)
     filters = Filters(organization_id=current_member().organization_id, sandbox=False)
-    with transaction() as connection:
+    with snapshot() as connection:
         start = None if before is None else action_pages.position_before(connection, before)
         page = action_pages.page(connection, filters, start=start, limit=_ROWS)
     lines = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]

@@ -23,7 +23,7 @@ from app.members.members import APPROVER, SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.postgres.database import transaction
+from app.postgres.database import snapshot
 from app.reversals.reversal import of_batch
 from app.uploads import listed as listed_uploads
 from app.values.zones import ZONE_OF_ALL, moment_in
@@ -36,7 +36,7 @@ _RECIPIENTS_SHOWN = 10
 @pages.get("/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> str:
     first = (amount_of(request.args.get("from"), digits_max=6) or 1) - 1  # The first place on the page, from 0.
-    with transaction() as connection:
+    with snapshot() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
         of, is_kept = {"organization_id": batch.organization_id}, batch.status in (AWAITING_APPROVAL, SCHEDULED)
@@ -111,7 +111,7 @@ def reject(batch_id: int) -> Page:
 
 
 def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
-    with transaction() as connection:
+    with snapshot() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
         if batch.status != AWAITING_APPROVAL:
@@ -189,6 +189,6 @@ def _asking_to_move(batch_id: int, form: MomentForm) -> Page:
 
 def _with_points(batch_id: int) -> tuple[Batch, int]:
     """Return a batch, and the points of all its recipients."""
-    with transaction() as connection:
+    with snapshot() as connection:
         batch = get_batch(connection, batch_id)
         return batch, schedule.points_of(connection, batch.id, organization_id=batch.organization_id)

@@ -16,7 +16,7 @@ from app.console.views.batches import get_batch
 from app.console.views.send import as_sentence, get_list
 from app.errors import NotFound, Refused
 from app.members.members import SENDER, names_of
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, snapshot, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.uploads import listed, sent_before, uploads
 from app.uploads.sent_before import NewList
@@ -31,7 +31,7 @@ def lists() -> str:
     before = request.args.get("before", type=int)
     if before is not None:
         require_id("list", before)
-    with transaction() as connection:
+    with snapshot() as connection:
         waiting = [] if before else listed.unsent(connection, current_scope())
         rows = listed.sent(connection, current_scope(), before=before, at_most=_ROWS + 1)
     return render_template(
@@ -46,7 +46,7 @@ def lists() -> str:
 
 @pages.get("/send/<token>/outcome")
 def outcome(token: str) -> Page:
-    with transaction() as connection:
+    with snapshot() as connection:
         upload = get_list(connection, token)
         if upload.sent_at is None:
             return redirect(url_for("console.check", token=token))
@@ -73,7 +73,7 @@ def outcome(token: str) -> Page:
 @pages.get("/send/<token>/outcome.csv", defaults={"kind": files.CSV})
 @pages.get("/send/<token>/outcome.xlsx", defaults={"kind": files.XLSX})
 def outcome_file(token: str, kind: str) -> Response:
-    with transaction() as connection:
+    with snapshot() as connection:
         upload = get_list(connection, token)
         rows = batches_of(connection, upload)
     if upload.sent_at is None:
@@ -107,14 +107,14 @@ def list_unpaid(token: str) -> Page:
 
 @pages.get("/send/<token>/unpaid.csv")
 def unpaid_file(token: str) -> Response:
-    with transaction() as connection:
+    with snapshot() as connection:
         return files.of_new_list(_unpaid(connection, token))
 
 
 @pages.get("/batches/<int:batch_id>/outcome.csv", defaults={"kind": files.CSV})
 @pages.get("/batches/<int:batch_id>/outcome.xlsx", defaults={"kind": files.XLSX})
 def batch_file(batch_id: int, kind: str) -> Response:
-    with transaction() as connection:
+    with single_statement() as connection:
         batch = get_batch(connection, batch_id)
     if batch.status != ISSUED:
         raise NotFound("outcome yet of batch", batch_id)
@@ -171,7 +171,7 @@ def example() -> Response:
 @pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX}, role=SENDER)
 def bad_lines(token: str, kind: str) -> Response:
     """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
-    with transaction() as connection:
+    with snapshot() as connection:
         upload = get_list(connection, token)
         bad = uploads.bad_lines_of(connection, upload.id)
     own = (upload.findings or {}).get("heading", [])

@@ -15,7 +15,7 @@ from app.errors import Refused
 from app.members import links, sessions
 from app.members import members as rows
 from app.members.members import ADMIN, VIEWER, Member
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, transaction
 from app.values import passwords
 from app.values.addresses import parse
 
@@ -88,13 +88,13 @@ def _act(member_id: int, rule: Callable[..., Any], *values: str, shown_once: str
 
 
 def _list_page(form: MemberForm) -> str:
-    with transaction() as connection:
+    with single_statement() as connection:
         people = rows.find_all(connection, current_member().organization_id)
     return render_template("console/members.html", members=people, form=form)
 
 
 def _member_page(member_id: int, form: RoleForm | None = None) -> str:
-    with transaction() as connection:
+    with single_statement() as connection:
         row = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
     form = form or RoleForm(formdata=None, role=row.role)
     return render_template("console/member.html", of=row, form=form)
@@ -155,7 +155,7 @@ def _with_new_password(current: str, password: str) -> str | None:
 
 
 def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:
-    with transaction() as connection:
+    with single_statement() as connection:
         own = sessions.find_all(connection, current_member().id)
     zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
     return render_template("console/account.html", form=form, zone_form=zone_form, sessions=own, own=g.session_id)

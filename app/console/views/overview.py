@@ -3,7 +3,6 @@
 from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
 from typing import NamedTuple
 
 from flask import Response, render_template, request
@@ -18,7 +17,7 @@ from app.ledger import refill
 from app.members.members import names_of
 from app.pages import batch_pages
 from app.pages.filters import Filters
-from app.postgres.database import single_statement, transaction
+from app.postgres.database import snapshot
 from app.postgres.standby import long_read
 from app.scope import Scope
 from app.statement.makeup import Makeup, makeup_of
@@ -29,14 +28,12 @@ from app.uploads.listed import senders_since
 
 @pages.get("/statement")
 def statement() -> str:
-    month, of_month = _of_month()
-    scope = current_scope()
+    def read(connection: Connection) -> tuple[Month, Statement, Makeup, Authors]:
+        month, of_month = _of_month(connection)
+        makeup = makeup_of(connection, current_scope(), first=month.first, last=month.last)
+        return month, of_month, makeup, authors_of(connection, [sender for sender, _ in makeup.senders])
 
-    def read(connection: Connection) -> tuple[Makeup, Authors]:
-        makeup = makeup_of(connection, scope, first=month.first, last=month.last)
-        return makeup, authors_of(connection, [sender for sender, _ in makeup.senders])
-
-    makeup, authors = long_read(read, within=single_statement)
+    month, of_month, makeup, authors = long_read(read)
     return render_template(
         "console/statement.html",
         month=month,
@@ -51,14 +48,13 @@ def statement() -> str:
 @pages.get("/statement.csv", defaults={"kind": files.CSV})
 @pages.get("/statement.xlsx", defaults={"kind": files.XLSX})
 def statement_file(kind: str) -> Response:
-    month, of_month = _of_month()
+    month, of_month = long_read(_of_month)
     name = f"statement-{month.name}{'-sandbox' if is_sandbox() else ''}"
     return files.file(kind, name, HEADING, of_month.rows(), lines=len(of_month.days))
 
 
-def _of_month() -> tuple[Month, Statement]:
-    read = partial(statement_of_month, scope=current_scope(), text=request.args.get("month"))
-    _, month, of_month = long_read(read, within=single_statement)
+def _of_month(connection: Connection) -> tuple[Month, Statement]:
+    _, month, of_month = statement_of_month(connection, current_scope(), request.args.get("month"))
     return month, of_month
 
 
@@ -107,7 +103,7 @@ class Months(NamedTuple):
 @pages.get("")
 def overview() -> str:
     scope = current_scope()
-    with single_statement() as connection:
+    with snapshot() as connection:
         today = today_of(connection, scope)
         months_ago = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
         first = min(months_ago, today - timedelta(days=_DAYS_SHOWN - 1))
@@ -121,9 +117,8 @@ def overview() -> str:
         by_day = {day: line.debited for day, line in lines.items()}
         months = _months(by_day, today)
         senders = _senders(connection, scope, months)
-    # A page needs its own transaction, because it changes PostgreSQL's planner settings there.
-    every = Filters(**scope._asdict())
-    with transaction() as connection:
+        every = Filters(**scope._asdict())
+        # The last, because it changes PostgreSQL's planner settings.
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
     recent = dict(list(by_day.items())[-_DAYS_SHOWN:])
     issued = sum(recent.values())

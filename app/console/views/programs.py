@@ -18,7 +18,7 @@ from app.events.event_types import PATTERNS
 from app.members.members import ADMIN
 from app.pages import lists
 from app.pages.filters import Filters
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, snapshot, transaction
 from app.settings import INT64_MAX, settings
 from app.values.texts import shown, with_name
 from app.webhooks.actions import make, replay, rotate
@@ -60,7 +60,7 @@ def revoke_key(key_id: int) -> Page:
 
 
 def _keys_page(form: KeyForm) -> str:
-    with transaction() as connection:
+    with single_statement() as connection:
         rows = api_keys.find_all(connection, current_member().organization_id)
     bounds = (form.scopes, form.expires_at, form.batch_limit, form.daily_limit)
     bounds_open = any(field.data or field.errors for field in bounds)
@@ -95,7 +95,7 @@ def webhooks() -> Page:
 
 
 def _list_page(form: WebhookForm) -> str:
-    with transaction() as connection:
+    with single_statement() as connection:
         all_of_mode = webhook_rows.all(connection, current_scope())
     return render_template("console/webhooks.html", webhooks=all_of_mode, form=form, patterns=PATTERNS)
 
@@ -117,10 +117,9 @@ def webhook(webhook_id: int) -> str:
 
 def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
     scope = current_scope()
-    with transaction() as connection:
+    with snapshot() as connection:
         row = webhook_rows.get(connection, webhook_id, scope)
         last = state_of(connection, scope).last_sequence
-    with transaction() as connection:
         filters = Filters(**scope._asdict(), webhook_id=webhook_id)
         attempts = lists.deliveries(connection, filters, start=None, limit=_DELIVERIES_SHOWN)
     return render_template("console/webhook.html", of=row, form=form, last_sequence=last, deliveries=attempts.rows)

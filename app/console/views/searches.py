@@ -30,7 +30,7 @@ from app.pages import batch_pages, lists, transaction_pages
 from app.pages.filters import BY_API, Page
 from app.pages.parameters import id_of
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, next_cursor, parse_page_request, read_parameter
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, snapshot
 from app.postgres.standby import long_read
 from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
 from app.values.addresses import parse
@@ -83,7 +83,7 @@ def _transactions(rows: Sequence[Any]) -> dict[str, Any]:
 
 
 def _reversals(rows: Sequence[Any]) -> dict[str, Any]:
-    with transaction() as connection:
+    with snapshot() as connection:
         return {"rows": rows, "authors": authors_of(connection, rows)}
 
 
@@ -125,7 +125,7 @@ SEARCHES = {
 
 
 def _show(name: str, of: Search) -> str:
-    with transaction() as connection:
+    with snapshot() as connection:
         who = calling_member(connection)
         form = of.form(_choices(connection, who, of))
     rows, names = _page_found(of, who, form)
@@ -183,11 +183,16 @@ def _page_found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any],
     totals, wanted = None, {"filters": page_request.filters, "limit": page_request.limit}
     # Of an address the points are not those of its batches.
     has_totals = page_request.start is None and (of.kind != "batches" or page_request.filters.email_key is None)
+
+    def read(connection: Connection) -> tuple[Page[Any], Any]:
+        page = of.page_of(connection, start=page_request.start, **wanted)
+        if of.totals_of and has_totals and any(text.strip() for text in request.args.values()):
+            return page, of.totals_of(connection, first=page, **wanted)
+        return page, None
+
     if not form.errors:
         with nullcontext() if of.kind == "reversals" else searches.turn():  # There are few reversals.
-            page = long_read(partial(of.page_of, start=page_request.start, **wanted))
-            if of.totals_of and has_totals and any(text.strip() for text in request.args.values()):
-                totals = long_read(partial(of.totals_of, first=page, **wanted))
+            page, totals = long_read(read)
     cursor = next_cursor(of.kind, page_request, page)
     return page.rows, {"form": form, "next_cursor": cursor, "totals": totals, "query": request.args}
 
@@ -227,7 +232,7 @@ def _file(of: Search) -> Response:
         NotFound: there is no such row.
     """
     form = of.form({})
-    with transaction() as connection:
+    with single_statement() as connection:
         who = calling_member(connection)
     page_request = _page_request(of, who, form, beside=("after",))
     if form.errors:

@@ -19,7 +19,7 @@ from app.members.members import SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.postgres.database import is_locked_out, single_statement, transaction
+from app.postgres.database import is_locked_out, single_statement, snapshot, transaction
 from app.settings import settings
 from app.uploads import uploads
 from app.uploads.listed import lately_used
@@ -49,7 +49,7 @@ def send() -> Page:
 
 @pages.get("/send/<token>", role=SENDER)
 def check(token: str) -> Page:
-    with searches.turn(), transaction() as connection:
+    with searches.turn(), snapshot() as connection:
         upload = get_list(connection, token)
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
@@ -119,7 +119,7 @@ def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
 
 
 def _new_list(form: ListForm) -> str:
-    with transaction() as connection:
+    with snapshot() as connection:
         organization = calling_member(connection).organization
         lately = lately_used(connection, current_scope())
     return render_template(
@@ -197,7 +197,7 @@ def confirm(token: str) -> Page:
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
-    with searches.turn(), transaction() as connection:
+    with searches.turn(), snapshot() as connection:
         who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
             return to_page("outcome", token=token)

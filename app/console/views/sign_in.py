@@ -13,7 +13,7 @@ from app.errors import InvalidAddress, Refused
 from app.members import links, sessions
 from app.members.members import VIEWER, Member
 from app.members.sessions import Place
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, transaction
 from app.values import passwords
 from app.values.addresses import parse
 from app.values.ip_addresses import is_public
@@ -91,7 +91,7 @@ def sign_out() -> Page:
 
 @door.route("/link/<token>", methods=["GET", "POST"])
 def link(token: str) -> Page:
-    with transaction() as connection:
+    with single_statement() as connection:
         member = links.find_by_link(connection, token)
     if member is None:
         return render_template("console/link_over.html"), 404

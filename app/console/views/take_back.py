@@ -24,7 +24,7 @@ from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.pages import transaction_pages
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal
 from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
@@ -37,7 +37,7 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 
 @pages.get("/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> str:
-    with transaction() as connection:
+    with snapshot() as connection:
         reversal = reversals.get(connection, reversal_id, current_scope())
         is_done = reversal.status == DONE
         of = {"organization_id": reversal.organization_id}
@@ -137,7 +137,7 @@ def _choice(batch: Batch, form: TakeBackForm) -> Choice:
 
 
 def _asking(batch_id: int, form: TakeBackForm) -> str:
-    with transaction() as connection:
+    with snapshot() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
         choice = _choice(batch, form)
@@ -197,7 +197,7 @@ def hold_longer(transaction_id: int) -> Page:
 
 def _asking_to_hold(transaction_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
-    with transaction() as connection:
+    with single_statement() as connection:
         row = transaction_pages.get(connection, transaction_id, current_scope())
     [body] = payloads.transaction_payloads([row])
     if body["state"] != HELD or body["held_until"] is None:
