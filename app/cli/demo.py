@@ -9,7 +9,7 @@ from app.ledger.refill import open_organization
 from app.local.datadir import DataDir
 from app.members import links, members
 from app.platform import keys as platform_keys
-from app.postgres.database import transaction
+from app.postgres.database import single_statement, transaction
 from app.settings import settings
 from app.values.numbers import points
 
@@ -25,17 +25,33 @@ Keys = dict[str, str]
 def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
     """On the first start, make the demo organization with a member, and issue its first batch.
 
-    Returns its keys (None if the database has organizations but not this demo) and the lines about the batch and the
-    member's link, which is shown once. The keys are kept in the data directory, because the database has only hashes.
+    Returns its keys (None if the database has organizations but not this demo) and the lines about the batch, and about
+    the member's link until a password is chosen. The keys are kept in the data directory, because the database has only
+    hashes.
     """
-    with transaction() as connection:
+    with single_statement() as connection:
         is_first_start = not organizations.find_all(connection, sandbox=False)
     if not is_first_start:
-        return datadir.read(_FILE) or None, []
+        known = datadir.read(_FILE)
+        new = _new_token(known) if known else None
+        return known or None, [] if new is None else _about_link(web_url, new)
     keys, token = _make_organization()
     datadir.write(_FILE, keys)
+    return keys, [*_first_batch(web_url, keys), *_about_link(web_url, token)]
+
+
+def _about_link(web_url: str, token: str) -> list[str]:
     link = f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:"
-    return keys, [*_first_batch(web_url, keys), link, f"  {links.link_to(web_url, token)}", ""]
+    return [link, f"  {links.link_to(web_url, token)}", ""]
+
+
+def _new_token(keys: Keys) -> str | None:
+    """Return the token of a new link for the demo's member; None: a password is chosen, or the member is gone."""
+    with transaction(by=by_operator()) as connection:
+        for member in members.find_all(connection, int(keys["organization_id"])):
+            if member.email == _MEMBER and not member.has_password:
+                return links.make_link(connection, members.lock(connection, member.id), by=None)
+    return None
 
 
 def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:

@@ -109,7 +109,7 @@ def database(datadir: DataDir, *, makes_data: bool = False, migrates: bool = Fal
     """Give a command an up-to-date database. The embedded database is brought up to date if it is not."""
     is_new = not PostgreSQL(datadir).is_initialised()
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
-        raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
+        raise _NoDatabase(datadir)
     with servers.database(datadir) as embedded:
         if embedded and is_new:  # The folder may be wrong.
             write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
@@ -123,11 +123,18 @@ def database(datadir: DataDir, *, makes_data: bool = False, migrates: bool = Fal
                 elif not migrations.is_up_to_date():
                     if not embedded:
                         raise Refused("The database is not up to date. Run `points migrate` first.")
+                    if not makes_data and migrations.revision() is None:
+                        raise _NoDatabase(datadir)  # A first start was interrupted, for example.
                     migrations.upgrade(settings().database_url)
                 yield
         finally:
             engine().dispose()
             discard_inherited_connections()
+
+
+class _NoDatabase(Refused):
+    def __init__(self, datadir: DataDir) -> None:
+        super().__init__(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
 
 
 class Unreachable(PointsError):

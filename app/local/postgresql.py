@@ -31,6 +31,9 @@ _STOP_TIMEOUT_S = 60.0
 _CACHE_OF_MEMORY = 0.25
 _CACHE_MIN_MB, _CACHE_MAX_MB = 128, 1_024
 
+# Above the numbers of processes on every system.
+_NO_PROCESS = 2**31 - 1
+
 
 class PostgreSQL:
     """The PostgreSQL of a data directory."""
@@ -53,9 +56,9 @@ class PostgreSQL:
         try:
             lines = (self._folder / "postmaster.pid").read_text().splitlines()
             process = psutil.Process(int(lines[0]))
-            # Another program may have this pid by now; the pid file of this server names the folder.
-            return process if process.name().startswith("postgres") and str(self._folder) in lines[1] else None
-        except (FileNotFoundError, PermissionError, psutil.NoSuchProcess, ValueError, IndexError):
+            # Another program may have this number by now, even another PostgreSQL.
+            return process if f"data_directory={self._folder}" in process.cmdline() else None
+        except (FileNotFoundError, PermissionError, psutil.Error, ValueError, IndexError):
             return None
 
     def url(self) -> str:
@@ -77,12 +80,28 @@ class PostgreSQL:
         """
         if self.is_initialised():
             _check(self._folder)
+            self._let_number_go()
         else:
             _make(self._folder, self._datadir)
         self._datadir.password("postgresql")  # Before the port: `url` needs the password once there is a port.
         self._datadir.update(
             "servers.json", postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port"))
         )
+
+    def _let_number_go(self) -> None:
+        """Say in the pid file of a server that was killed that no process has its number any more.
+
+        PostgreSQL refuses to start if another program has it. The file stays, because PostgreSQL finds by its other
+        lines whether children of that server are left.
+        """
+        file = self._folder / "postmaster.pid"
+        if file.exists():
+            _, _, others = file.read_text().partition("\n")
+            draft = file.with_suffix(".draft")
+            draft.touch(mode=0o600)
+            draft.write_text(f"{_NO_PROCESS}\n{others}")
+            give_to_owner_of(self._folder, draft)
+            draft.replace(file)
 
     def command(self) -> list[str]:
         """Return the command that runs the server in the foreground, not as root."""
@@ -117,6 +136,7 @@ class PostgreSQL:
             "port": str(self._datadir.read("servers.json")["postgresql_port"]),
             "unix_socket_directories": "",
             "cluster_name": "points",
+            "data_directory": str(self._folder),  # By this a server is told from others among all processes.
             # In the data folder: others clean up /dev/shm, such as systemd when a user logs out.
             "dynamic_shared_memory_type": "mmap",
             "shared_buffers": f"{_cache_mb()}MB",

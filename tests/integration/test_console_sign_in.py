@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +10,16 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from app.cli import demo
 from app.console.views.sign_in import WRONG
+from app.local.datadir import DataDir
 from app.members import links, members, sessions
 from app.postgres.database import transaction
 from app.values import passwords
 from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import PASSWORD, forgery_token, make_member, sign_in, visitor
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -280,3 +284,17 @@ def test_no_password_link_or_session_is_stored_as_it_is(app: Flask) -> None:
         stored = " ".join(rows)
     assert token not in stored
     assert PASSWORD not in stored
+
+
+def test_each_start_of_points_up_shows_a_link_for_the_demo_until_its_password_is_chosen(
+    app: Flask, tmp_path: Path
+) -> None:
+    def start() -> list[str]:
+        _, lines = demo.prepare(DataDir(tmp_path), f"http://127.0.0.1:{free_port()}")
+        return re.findall(r"/console/link/\S+", "\n".join(lines))
+
+    [first], [second] = start(), start()
+    assert app.test_client().get(first).status_code == 404
+    client = app.test_client()
+    assert _choose(client, second).status_code == 303
+    assert (_is_in(client), start()) == (True, [])

@@ -12,6 +12,7 @@ import psutil
 import psycopg
 import pytest
 
+from app.cli.operator_command import database
 from app.errors import Refused
 from app.local import postgresql, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -123,12 +124,27 @@ def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_e
         server.stop()
 
 
-def test_a_server_of_another_folder_is_left_alone(private_folder: Path, unmigrated: PostgreSQL) -> None:
-    server = PostgreSQL(DataDir(private_folder))
-    server._folder.mkdir()
-    (server._folder / "postmaster.pid").write_text((unmigrated._folder / "postmaster.pid").read_text())
-    assert unmigrated.process() is not None
-    assert server.process() is None
+def test_a_server_whose_number_another_has_by_now_is_started_and_that_one_left_alone(
+    datadir: DataDir, unmigrated: PostgreSQL
+) -> None:
+    """The other is a PostgreSQL too, of the same user."""
+    folder = datadir.path / "postgresql"
+    others = unmigrated.process()
+    assert others is not None
+    left = f"{others.pid}\n{folder}\n1700000000\n5432\n\n127.0.0.1\n  1 1\nready\n"
+    (folder / "postmaster.pid").write_text(left)
+    assert PostgreSQL(datadir).process() is None
+    with _running(datadir.path) as server:
+        assert server.process() is not None
+    assert unmigrated.process() == others
+
+
+def test_a_command_that_makes_no_database_refuses_a_folder_without_the_services(
+    unmigrated: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with pytest.raises(Refused, match="There is no database in"), database(unmigrated._datadir):
+        pass
 
 
 def test_it_caches_a_quarter_of_the_memory_up_to_a_gigabyte(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
