@@ -1,6 +1,11 @@
-"""A caller's connection with time limits: a caller that sends or reads too slowly is disconnected."""
+"""A caller's connection with time limits: a caller that sends or reads too slowly is disconnected.
+
+What a caller has sent is received ahead, until the request is whole: only then is a thread taken by it.
+"""
 
 import errno
+import math
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -13,6 +18,11 @@ READ_S = 20.0
 _STALLED_S = 30.0
 _SLOWEST_BYTES_PER_S = 20_000
 
+# So much of any request is received ahead, and its body if there is room for it.
+AHEAD_BYTES = 65_536
+# What tells in a head how long the body is; a length that is not written like this is refused by gunicorn.
+_LENGTHS = re.compile(rb"\r\n(?:content-length:[ \t]*([0-9]{1,18})[ \t]*(?=\r\n)|(?:transfer-encoding|expect):)", re.I)
+
 _Result = TypeVar("_Result")
 
 
@@ -23,6 +33,15 @@ class CallerSocket(socket.socket):
     """
 
     read_until = 0.0
+    # What was received ahead of the current request and is not read yet, and how much of it was received in all.
+    arrived = bytearray()
+    bytes_ahead = 0
+    # When the current request began.
+    began_at = 0.0
+    # The thread's place among those that wait for their callers, if it has one; called to give it back.
+    place: Callable[[], None] | None = None
+    # Of the current request: its bytes if its head tells that, infinite if only its end does, and None before.
+    _bytes: float | None = None
     # Whether the caller of the current request was too slow.
     is_too_slow = False
     # The received bytes of the current request, up to its first line: they say how to answer a malformed request.
@@ -33,11 +52,57 @@ class CallerSocket(socket.socket):
     _awaits_continue = False
     _is_trusted = False
 
-    def begin_request(self) -> None:
-        """Expect a request, from its first byte."""
-        self.read_until = time.monotonic() + READ_S
-        self.beginning = b""
+    def begin_request(self, received: bytes = b"") -> None:
+        """Expect a request, of which this was received with the one before it."""
+        self.began_at = time.monotonic()
+        self.read_until = self.began_at + READ_S
+        self.beginning, self.arrived, self.bytes_ahead, self._bytes = b"", bytearray(), 0, None
+        self._take_ahead(received)
         self._is_trusted = self.is_too_slow = False
+
+    def receive_ahead(self) -> int:
+        """Receive what has come of the request, without waiting; return how much, 0 at the end.
+
+        Raises:
+            BlockingIOError: nothing has come.
+            OSError: the caller is gone.
+        """
+        return self._take_ahead(super().recv(AHEAD_BYTES, socket.MSG_DONTWAIT))
+
+    def _take_ahead(self, received: bytes) -> int:
+        searched = max(0, len(self.arrived) - 3)
+        self.arrived += received
+        self.bytes_ahead += len(received)
+        if self._bytes is None and (end := self.arrived.find(b"\r\n\r\n", searched)) >= 0:
+            lengths = [int(number) if number else math.inf for number in _LENGTHS.findall(self.arrived, 0, end + 2)]
+            self._bytes = end + 4 + max(lengths, default=0)
+        return len(received)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether all of the request has arrived."""
+        return self._bytes is not None and len(self.arrived) >= self._bytes
+
+    def is_read_ahead(self, longest: int, room: int) -> bool:
+        """Tell whether the rest of the request is to be received ahead, too.
+
+        Args:
+            longest: the bytes of the longest body.
+            room: for how many more bytes there is room.
+        """
+        if self._bytes is None:
+            return len(self.arrived) < AHEAD_BYTES
+        return self._bytes <= AHEAD_BYTES + longest and (len(self.arrived) < AHEAD_BYTES or room > 0)
+
+    def expect_no_more(self) -> None:
+        """Wait for the caller no longer, unless it is trusted."""
+        self.read_until = min(self.read_until, time.monotonic())
+
+    def give_place_back(self) -> None:
+        """Wait for no more of the request."""
+        place, self.place = self.place, None
+        if place is not None:
+            place()
 
     def begin_answer(self, request: Any) -> None:
         """Take a request that is now answered. A caller that expects 100 is told so when its body is first read.
@@ -68,7 +133,11 @@ class CallerSocket(socket.socket):
         if self._awaits_continue:
             self._awaits_continue, self._request.must_close = False, False
             self.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        received = self._until(self.read_until, super().recv, size, flags)
+        if self.arrived:
+            received = bytes(self.arrived[:size])
+            del self.arrived[:size]
+        else:
+            received = self._until(self.read_until, super().recv, size, flags)
         if self._is_trusted:
             self.read_until += len(received) / _SLOWEST_BYTES_PER_S
         if b"\n" not in self.beginning:

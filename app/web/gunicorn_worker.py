@@ -6,7 +6,6 @@ import re
 import time
 from email.utils import formatdate
 from http import HTTPStatus
-from socket import socket
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -17,7 +16,6 @@ from gunicorn.http.errors import (
     LimitRequestLine,
     ParseException,
 )
-from gunicorn.workers.gthread import ThreadWorker
 from structlog.contextvars import clear_contextvars
 
 from app import logs
@@ -26,7 +24,7 @@ from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
 from app.values.headers import request_id_of, trace_id_of
-from app.web.caller_socket import CallerSocket
+from app.web.arriving import ArrivingWorker
 
 # Header names as gunicorn writes them.
 _KEY_HEADER, _NEARLY_KEY_HEADER = "IDEMPOTENCY-KEY", {"IDEMPOTENCYKEY", "XIDEMPOTENCYKEY"}
@@ -116,13 +114,12 @@ class GatewayLogger(Logger):
             log.propagate = True
 
 
-class GatewayWorker(ThreadWorker):
+class GatewayWorker(ArrivingWorker):
     """gunicorn's thread worker, with time limits for callers and every answer in the envelope.
 
-    gunicorn has no setting or hook for either, so four of its methods are overridden: `handle` (a thread takes a
-    request from a connection), `handle_request` (answers it), `handle_error` (answers bytes that are not a request) and
-    `finish_request` (the main thread, at the end). They use a connection's `sock`, `data_ready` and `close`, and the
-    number of connections, `nr_conns`.
+    gunicorn has no setting or hook for either, so three more of its methods are overridden: `handle` (a thread takes a
+    request from a connection), `handle_request` (answers it) and `handle_error` (answers bytes that are not a request).
+    They use a connection's `sock`, `data_ready` and `close`.
     """
 
     def handle(self, conn: Any) -> Any:
@@ -130,23 +127,13 @@ class GatewayWorker(ThreadWorker):
 
         gunicorn would close it in the main thread, which could block every caller for two seconds.
         """
-        if type(conn.sock) is socket:
-            conn.sock = CallerSocket(fileno=conn.sock.detach())
-        conn.sock.begin_request()
-        conn.data_ready = True  # Else gunicorn waits in a selector, with one more open file for each silent caller.
+        conn.data_ready = True  # Else gunicorn waits in a selector.
         kept = super().handle(conn)
         if not kept:
             conn.sock.read_until = time.monotonic() + _LINGER_S
             with contextlib.suppress(OSError):  # Already closed.
                 conn.close(graceful=True)
         return kept
-
-    def finish_request(self, conn: Any, fs: Any) -> None:
-        """Keep a connection for its next request; for a closed connection only correct the count."""
-        if conn.sock.fileno() == -1:
-            self.nr_conns -= 1
-        else:
-            super().finish_request(conn, fs)
 
     def handle_request(self, req: Any, conn: Any) -> bool:
         """Answer a request, and discard the unread part of its body.

@@ -1,6 +1,7 @@
-"""Callers that are slow, silent or deaf, 200 at once: everybody else is answered, and they are gone in time."""
+"""Callers that are slow, silent or deaf, many at once: everybody else is answered, and they are gone in time."""
 
 import contextlib
+import json
 import resource
 import socket
 import sys
@@ -16,7 +17,7 @@ import psutil
 import pytest
 
 from app.local import ports
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.integration import books
 from tests.ports import free_port
 from tests.service.deployment import STARTED_IN_S, Deployment, deployment, is_ready
@@ -87,7 +88,7 @@ _CROWDS = {
 @pytest.fixture(autouse=True)
 def _files_for_all_callers() -> Iterator[None]:
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit, min(4_096, most)), most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit, min(8_192, most)), most))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
 
@@ -160,10 +161,10 @@ def _dripping(callers: list[socket.socket]) -> Iterator[None]:
         dripper.join()
 
 
-def _hurried_webs(parts: Deployment, names: Iterable[str]) -> dict[str, Web]:
-    """Start a web process for each name that is less patient; it may be called when it listens."""
+def _webs(parts: Deployment, names: Iterable[str], *, module: str) -> dict[str, Web]:
+    """Start a web process for each name, with the patience of a module; it may be called when it listens."""
     ports_of = {name: free_port() for name in names}
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:tests.e2e.hurried_web", "--bind"]
+    command = [sys.executable, "-m", "gunicorn", "--config", f"python:{module}", "--bind"]
     started = {name: parts.add(name, [*command, f"{ports.HOST}:{port}"]) for name, port in ports_of.items()}
     for port in ports_of.values():
         until(lambda port=port: is_ready(port), within_s=STARTED_IN_S)
@@ -174,7 +175,7 @@ def _hurried_webs(parts: Deployment, names: Iterable[str]) -> dict[str, Web]:
 def test_two_hundred_slow_callers_keep_nobody_waiting_and_are_gone_in_time(tmp_path: Path) -> None:
     key = books.make_live_key(books.make_organization(1_000)).encode()
     with deployment(tmp_path) as parts, ExitStack() as opened:
-        webs = _hurried_webs(parts, _CROWDS)
+        webs = _webs(parts, _CROWDS, module="tests.e2e.hurried_web")
         callers = [caller for name, web in webs.items() for caller in web.call(opened, _CROWDS[name][1], key)]
         opened.enter_context(_dripping(callers))
         began = time.monotonic()
@@ -192,7 +193,7 @@ def test_two_hundred_slow_callers_keep_nobody_waiting_and_are_gone_in_time(tmp_p
 
 
 @pytest.mark.skipif(not hasattr(psutil, "RLIMIT_NOFILE"), reason="only Linux limits the files of another process")
-def test_more_callers_than_a_process_takes_neither_end_it_nor_are_lost(tmp_path: Path) -> None:
+def test_more_silent_callers_than_a_process_takes_neither_end_it_nor_keep_others_waiting(tmp_path: Path) -> None:
     with deployment(tmp_path) as parts, ExitStack() as opened:
         port = free_port()
         master = psutil.Process(parts.web(port).pid)
@@ -200,10 +201,43 @@ def test_more_callers_than_a_process_takes_neither_end_it_nor_are_lost(tmp_path:
         process.rlimit(psutil.RLIMIT_NOFILE, (1_024, 1_024))  # As many systems admit.
         callers = [opened.enter_context(socket.create_connection((ports.HOST, port), timeout=30)) for _ in range(1_000)]
         until(lambda: Web(port, process).holds() >= _TAKES)
-        for caller in callers[:100]:
+        for caller in callers[-100:]:
             caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: points\r\nConnection: close\r\n\r\n")
-        for caller in callers[100:]:
-            caller.close()
-        for caller in callers[:100]:
+        for caller in callers[-100:]:
             assert caller.recv(100).startswith(b"HTTP/1.1 200 ")
         assert master.children() == [process]
+
+
+# None of these is given up before the test ends, unless for who sends a whole request.
+_HALVES = {
+    "silent": b"",
+    "half a head": _HEAD + b"X-Drip: ",
+    "half a body with a key": _ALLOWED + _LENGTH + b"\r\n{",
+    "half a body without a key": _HEAD + _LENGTH + b"\r\n{",
+    "half a long body with a key": _ALLOWED + b"Content-Length: 500000\r\n\r\n{",
+    "chunks without end": _ALLOWED + _CHUNKED + b"1\r\n{\r\n",
+}
+_AT_ONCE = 2_000
+
+
+def test_two_thousand_who_send_halves_keep_no_send_waiting(tmp_path: Path) -> None:
+    key = books.make_live_key(books.make_organization(1_000))
+    with deployment(tmp_path) as parts:
+        [web] = _webs(parts, ["web"], module="tests.e2e.patient_web").values()
+        for sends in _HALVES.values():
+            with ExitStack() as opened:
+                for _ in range(_AT_ONCE):
+                    caller = opened.enter_context(socket.create_connection((ports.HOST, web.port), timeout=TIMEOUT_S))
+                    with contextlib.suppress(OSError):  # It gave way already.
+                        caller.sendall(sends.replace(b"<KEY>", key.encode()))
+                for recipients in (1, 5_000):
+                    assert _send(web.port, key, recipients) == 202
+        assert parts.deaths() == {}
+
+
+def _send(port: int, key: str, recipients: int) -> int:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Prefer": "respond-async"}
+    body = {"recipients": [f"ann+{number}@example.com" for number in range(recipients)], "amount": 1}
+    with contextlib.closing(HTTPConnection(ports.HOST, port, timeout=TIMEOUT_S)) as sending:
+        sending.request("POST", "/v1/points/send", json.dumps(body), headers)
+        return sending.getresponse().status

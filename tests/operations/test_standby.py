@@ -19,7 +19,7 @@ from app.exports.export import begin
 from app.pages.filters import Filters
 from app.postgres import standby as reads
 from app.postgres.connections import psycopg_connection
-from app.postgres.database import single_statement, snapshot
+from app.postgres.database import single_statement
 from app.postgres.standby import long_read
 from app.web.application import create_app
 from tests.conftest import forget_everything

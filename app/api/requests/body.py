@@ -87,6 +87,8 @@ def _body_bytes() -> bytes:
         if caller_socket is not None and caller_socket.is_too_slow:
             raise RequestTimeout(TOO_SLOW) from None
         raise BadRequest("The body ended early.") from None
+    if caller_socket is not None:
+        caller_socket.give_place_back()
     if len(body) < (length or 0):
         raise BadRequest("The body ended before its Content-Length.")
     if len(body) > limit:
