@@ -11,11 +11,12 @@ import pytest
 
 from client import described, make_calls
 from client.generate import BY_HAND, make
-from points_client import Invalid, NoAnswer, Points, PointsError, Refused, attempts
+from points_client import Invalid, NoAnswer, NotAccepted, Points, PointsError, Refused, attempts
 from points_client._async import calling as async_calling
 from points_client._sync import calling as sync_calling
 from points_client.testing import KEY, URL, FakePoints
 from tests.client_halves import HALVES, points_of
+from tests.ports import HOST, free_port
 from tests.unit.deployment.files import ROOT
 
 BODY: dict[str, Any] = {"recipients": ["ann@example.com"], "amount": 1}
@@ -100,6 +101,29 @@ def test_the_service_is_asked_again_later_each_time_or_when_it_says(
     assert 0.25 <= first <= 0.5 <= second <= 1.0 <= third <= 2.0
     assert 7 <= asked[0] <= 7.7
     assert 30 <= asked[1] <= 33
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_where_nothing_listens_a_call_ends_soon_and_says_where(clock: Clock, half: str) -> None:
+    port = free_port()
+    with points_of(half, KEY, f"http://{HOST}:{port}") as points, pytest.raises(NotAccepted) as none:
+        points.send(**BODY, idempotency_key="mine")
+    assert f"Connection refused at {HOST}:{port}. Are host and port right" in str(none.value)
+    assert none.value.key == "mine"
+    assert 0 < sum(clock.slept_s) <= 4
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize(("patience_s", "was_there"), [(60, True), (61, False)], ids=["was there", "patience above 60"])
+def test_who_was_there_or_is_waited_for_is_tried_as_long_as_before(
+    clock: Clock, fake: FakePoints, half: str, patience_s: float, was_there: bool
+) -> None:
+    with points_of(half, KEY, URL, transport=fake, patience_s=patience_s) as points:
+        if was_there:
+            points.organization()
+        fake.faults.extend([httpx.ConnectError("refused")] * 5)
+        assert points.send(**BODY).status == "issued"
+    assert sum(clock.slept_s) > 7
 
 
 LOST, BUSY = httpx.ReadTimeout("lost"), httpx.Response(429, text=HTML)

@@ -14,11 +14,12 @@ import httpx
 from points_client.answers import Answer, CutShort, Refusal, Unlike, envelope_of
 from points_client.errors import NoAnswer, NotAccepted, PointsError
 from points_client.reasons import is_hopeless, never_left, reason
-from points_client.requests import Call
+from points_client.requests import PATIENCE_S, Call
 
 T = TypeVar("T")
 RETRIED = frozenset((408, 429, 500, 502, 503, 504))
 TRY_S, TRY_MIN_S = 30.0, 1.0  # The service itself holds a call for up to 25 s.
+_CONNECT_S, _CONTACT_S = 10.0, 4.0
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _RETRY_AFTER_MAX_S = 3600.0
 # After a try that may have been accepted, only these prove that it was not, because the service looks up the key first.
@@ -74,13 +75,38 @@ class Clock:
         return min(TRY_S, max(TRY_MIN_S, self.left_s() / 2 if repeatable else self.left_s()))
 
 
+class Contact:
+    """Whether anything ever took a connection `at` an address. Until then the address may be wrong, and no call tries
+    for long: only with a patience above the default for as long as that.
+    """
+
+    def __init__(self, at: str, patience_s: float) -> None:
+        self.at, self.is_made = at, False
+        self.patience_s = patience_s if patience_s > PATIENCE_S else _CONTACT_S
+
+    def connect_s(self) -> float:
+        """Return how long a connection may take."""
+        return _CONNECT_S if self.is_made else min(_CONNECT_S, self.patience_s)
+
+    def lacks(self, error: Exception | None) -> bool:
+        """Tell whether an error is that there never was a connection."""
+        return not self.is_made and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+
+
 class Attempts:
     """The tries of one call. `may_be_accepted`: an earlier call with its key may have been."""
 
     def __init__(
-        self, call: Call, clock: Clock, *, retried: AbstractSet[int] = RETRIED, may_be_accepted: bool = False
+        self,
+        call: Call,
+        clock: Clock,
+        contact: Contact,
+        *,
+        retried: AbstractSet[int] = RETRIED,
+        may_be_accepted: bool = False,
     ) -> None:
         self._call, self._clock, self._retried = call, clock, retried
+        self._contact, self._first_clock = contact, Clock(contact.patience_s)
         self._may_be_accepted = may_be_accepted
         self._failures = 0
         self._last: Refusal | None = None
@@ -103,6 +129,7 @@ class Attempts:
         """
         has_left = not never_left(error)
         self._may_be_accepted |= has_left
+        self._contact.is_made |= has_left
         if isinstance(error, httpx.DecodingError):
             message = (
                 f"The service answers, but not as a Points Issuing Service does ({reason(error)}). Is the URL right?"
@@ -126,6 +153,7 @@ class Attempts:
             NoAnswer: there is no clear answer, and no time for another try.
             PointsError: the call is refused.
         """
+        self._contact.is_made = True
         try:
             found = envelope_of(response)
             if isinstance(found, Refusal):
@@ -147,6 +175,9 @@ class Attempts:
         """Return the error for a call without another try."""
         if wait.is_last:
             return self._no_answer(f"{wait.trouble}. Trying again does not help.")
+        if self._contact.lacks(wait.error):
+            message = f"{wait.trouble} at {self._contact.at}. Are host and port right, and does it run there?"
+            return self._no_answer(message)
         return self._no_answer(
             f"{wait.trouble}; the next try would be in {wait.seconds:.0f} s, and the time is over before."
         )
@@ -181,7 +212,8 @@ class Attempts:
 
     def _next(self, wait: Wait) -> Wait:
         self._failures += 1
-        if not self._clock.has_time_for(wait.seconds):
+        clocks = [self._clock, *[self._first_clock] * self._contact.lacks(wait.error)]
+        if not all(clock.has_time_for(wait.seconds) for clock in clocks):
             raise self.over(wait) from wait.error
         return wait
 

@@ -3,11 +3,16 @@
 import os
 import re
 import ssl
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+_PORTS = {"http": 80, "https": 443}
+# An entry of NO_PROXY: a scheme, a host or network, a port. Two colons are IPv6, in brackets if a port follows.
+_EXCEPTED = re.compile(r"(?:(\w+)://)?(\[[^]]*\](?:/\d+)?|[^:]*|.*:.*:.*)(?::(\d+))?")
 
 
 def base_url(url: str) -> str:
@@ -27,9 +32,39 @@ def base_url(url: str) -> str:
         raise ValueError(f"The URL {url} is not valid: {error}.") from None
 
 
-def is_local(url: str) -> bool:
-    """Tell whether an address is on this machine, so that no proxy of the environment is used."""
-    return urlsplit(url).hostname in _LOCAL_HOSTS
+def host_and_port(url: str) -> str:
+    """Return where an address leads, as a sentence names it: `points.example.com:443`."""
+    address = httpx.URL(url)
+    return address.netloc.decode() + ("" if address.port else f":{_PORTS.get(address.scheme, '')}")
+
+
+def proxy_of(url: str) -> str | None:
+    """Return the proxy that the environment names for an address; None: none, or it is on this machine or in NO_PROXY.
+
+    httpx would read the environment too, but not NO_PROXY as curl does, and would raise at some of its forms.
+    """
+    named, address = getproxies(), httpx.URL(url)
+    proxy = named.get(address.scheme) or named.get("all")
+    entries = re.split(r"[\s,]+", named.get("no", ""))
+    if not proxy or address.host in _LOCAL_HOSTS or any(_is_about(entry, address) for entry in entries):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_about(entry: str, address: httpx.URL) -> bool:
+    """Tell whether an entry of NO_PROXY is about an address: `*`, a network, or a domain with all that is below it."""
+    parts = _EXCEPTED.fullmatch(entry)
+    if parts is None:
+        return False
+    scheme, host, port = parts.groups()
+    if scheme not in (None, "all", address.scheme) or port not in (None, str(address.port or _PORTS[address.scheme])):
+        return False
+    try:
+        return host == "*" or ip_address(address.host) in ip_network(re.sub(r"[][]", "", host), strict=False)
+    except ValueError:  # One of the two is a name, and the last digits of a number are none.
+        domain = host.strip(".").lower()
+        names = (address.host, address.raw_host.decode()) if re.search(r"[^\d.:]", domain) else ()
+        return any(f".{name.rstrip('.')}".endswith(f".{domain}") for name in names)
 
 
 def checked_key(key: str) -> str:

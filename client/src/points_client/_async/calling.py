@@ -13,14 +13,13 @@ import httpx
 
 from points_client._async.in_order import within
 from points_client.answers import Answer, Unlike, read
-from points_client.attempts import RETRIED, Attempts, Clock, Done, Wait
+from points_client.attempts import RETRIED, Attempts, Clock, Contact, Done, Wait
 from points_client.connections import Connections
 from points_client.errors import PointsError, Refused
 from points_client.requests import PATIENCE_S, Call
-from points_client.service_address import base_url, checked_key, from_environment, is_local, trusted
+from points_client.service_address import base_url, checked_key, from_environment, host_and_port, proxy_of, trusted
 
 T = TypeVar("T")
-_CONNECT_S = 10.0
 _log = logging.getLogger("points_client")
 
 
@@ -41,19 +40,24 @@ class AsyncCaller:
         self._patience_s, self._on_wait, self._retried = patience_s, on_wait, retried
         self._is_timed = transport is None
         headers = {"Authorization": f"Bearer {checked_key(key)}", "Accept": "application/json"}
+        url = base_url(url)
+        proxy = None if transport is not None else proxy_of(url)
         make = partial(
             httpx.AsyncClient,
-            base_url=base_url(url),
+            base_url=url,
             headers=headers | {"User-Agent": "points-client/1.0"},
             transport=transport,
             verify=transport is not None or trusted(ssl_context),
-            trust_env=not is_local(url),
+            proxy=proxy,
+            trust_env=False,
         )
         is_fake = isinstance(transport, httpx.MockTransport)
         try:
             self._connections = Connections(make, shareable=transport is None or is_fake)
         except (ImportError, ValueError, httpx.InvalidURL) as error:
-            raise ValueError(f"A proxy that the environment names cannot be used: {error}") from error
+            raise ValueError(f"The proxy that the environment names cannot be used: {error}") from error
+        through = "" if proxy is None else f"{host_and_port(proxy)}, the proxy of the environment for "
+        self._contact = Contact(through + host_and_port(url), patience_s)
 
     @property
     def _http(self) -> httpx.AsyncClient:
@@ -88,7 +92,7 @@ class AsyncCaller:
         self, call: Call, read: Callable[[Answer], T], clock: Clock, *, may_be_accepted: bool = False
     ) -> Done[T]:
         """Make a call, as `call` does; also tell when to ask again."""
-        attempts = Attempts(call, clock, retried=self._retried, may_be_accepted=may_be_accepted)
+        attempts = Attempts(call, clock, self._contact, retried=self._retried, may_be_accepted=may_be_accepted)
         content, http = call.content(), self._http
         while True:
             try:
@@ -125,7 +129,7 @@ class AsyncCaller:
             content=content,
             params=call.query,
             headers={name: value for name, value in headers.items() if value is not None},
-            timeout=httpx.Timeout(try_s, connect=min(_CONNECT_S, try_s)),
+            timeout=httpx.Timeout(try_s, connect=min(self._contact.connect_s(), try_s)),
         )
         return await within(try_s if self._is_timed else None, partial(http.send, request))
 

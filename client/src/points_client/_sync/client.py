@@ -18,7 +18,9 @@ class Points(Connected, nouns.Own):
     Args:
         key: `pts_live_…` or `pts_dev_…`. With a development key, no real points move.
         url: where the service is, such as `https://points.example.com`.
-        patience_s: for how many seconds a call without `wait_s` is tried again; `math.inf`: without end; 0: once.
+        patience_s: for how many seconds a call without `wait_s` is tried again; `math.inf`: without end; 0: once. As
+            long as nothing has ever taken a connection, each call is tried for 4 s only, or if this is above 60, for so
+            long.
         transport: replaces the network in tests: `points_client.testing.FakePoints`.
         ssl_context: which certificates are trusted; None: those that `SSL_CERT_FILE` or `SSL_CERT_DIR` names, or
             those of httpx.
