@@ -89,13 +89,15 @@ def body_of(operation: Schema) -> tuple[dict[str, Schema], set[str]]:
     return dict(fields), set.intersection(*({*body.get("required", ())} for body in bodies))
 
 
-def list_of(reference: str) -> tuple[str, str] | None:
-    """Return the name of the rows of a page and the reference to their schema; None for what is no page."""
-    fields = named(reference)["properties"]
-    if "next_cursor" not in fields:
-        return None
-    [name] = fields.keys() - {"next_cursor"}
-    return name, fields[name]["items"]["$ref"]
+def rows_of(reference: str) -> tuple[str, str] | None:
+    """Return the name of the rows of a list and the reference to their schema; None for what is no list."""
+    name, *more = named(reference)["properties"].keys() - {"next_cursor"}
+    rows = named(reference)["properties"][name].get("items", {})
+    return None if more or "$ref" not in rows else (name, rows["$ref"])
+
+
+def is_page(reference: str) -> bool:
+    return "next_cursor" in named(reference)["properties"]
 
 
 def annotation(schema: Schema, *, sent: bool = False) -> str:

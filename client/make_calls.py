@@ -4,7 +4,19 @@ import json
 import re
 from collections.abc import Iterator
 
-from client.described import Schema, annotation, answers, body_of, calls, class_of, docstring, list_of, named, prose
+from client.described import (
+    Schema,
+    annotation,
+    answers,
+    body_of,
+    calls,
+    class_of,
+    docstring,
+    is_page,
+    named,
+    prose,
+    rows_of,
+)
 
 # Each class with its methods, and the call that each makes.
 NOUNS = {
@@ -43,7 +55,7 @@ _BY_PLACE, _BY_NAME = {"last_name", "name"}, {"role", "reverse.reason", "verifyR
 _TYPES = {
     "items": "Iterable[AnyItem] | None = None",
     "transactions": "Iterable[int] | None = None",
-    "users": "Iterable[Mapping[str, Any]]",
+    "users": "Iterable[results.NewUser]",
     "expect": "Mapping[str, int] | None = None",
     "listRequests.status": "int | str | None = None",
 }
@@ -58,7 +70,8 @@ _ARGUMENTS = {
     "wait_s": "Seconds to wait until it is done, over all tries; 0: do not wait. After that, what is accepted is"
     " returned with the `status` `queued`: it will be done once.",
 }
-_REFUSED = {"403": "Refused", "404": "Refused", "409": "Refused", "422": "Invalid", "503": "NoAnswer"}
+_REFUSED = {"403": "NotAllowed", "404": "NotFound", "409": "Conflict", "410": "Gone", "422": "Invalid"}
+_REFUSED |= {"503": "NoAnswer"}
 _ALWAYS = {"WrongKey", "NotAllowed", "Away"}  # What any call may be refused for.
 _OPENING = '''"""The calls of the service, noun by noun: made by `make_calls.py` from /openapi.json.
 
@@ -69,10 +82,10 @@ that is none or a moment without a zone. Amounts are whole points. A list goes o
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 from points_client import results
-from points_client._async.calling import AsyncNoun
+from points_client._async.calling import AsyncNoun, rows_of
 from points_client._async.sending import posted, until_final
 from points_client.outcomes import of_reverse, of_send
 from points_client.requests import WAIT_S, AnyItem, Call, body, key_of, listed, path, query, send_body
@@ -104,7 +117,7 @@ class _Call:
         self._fields, self._required = body_of(operation)
         self._fields.pop("recipient", None)  # One of `recipients`.
         self._query = {each["name"]: each for each in operation["parameters"] if each.get("in") == "query"}
-        self._is_list = bool(self._answers) and list_of(self._answers[0][0]) is not None
+        self._is_list = bool(self._answers) and is_page(self._answers[0][0])
         self._has_key = any(each.get("$ref", "").endswith("/Idempotency-Key") for each in operation["parameters"])
         self._takes_changes = verb == "PATCH" and not self._required and self._name not in _STAYS
 
@@ -114,11 +127,16 @@ class _Call:
             gone = ", may_be_gone=True" * (self._name in _MAY_BE_GONE)
             return self._text(f"async def {name}", "None", f"await self._caller.delete({self._where}{gone})")
         data = self._answers[0][0]
-        if page := list_of(data):
+        rows = rows_of(data)
+        if rows is not None and self._is_list:
             given = [f"{name}={name}" for name in self._filters()] + ["limit=page_size"] * ("limit" in self._query)
-            kind, asked = f"results.{class_of(page[1])}", f"asked = query({', '.join(given)})"
-            code = f'return self._caller.rows({kind}, {self._where}, "{page[0]}", asked)'
+            kind, asked = f"results.{class_of(rows[1])}", f"asked = query({', '.join(given)})"
+            code = f'return self._caller.rows({kind}, {self._where}, "{rows[0]}", asked)'
             return self._text(f"def {name}", f"AsyncIterator[{kind}]", asked, code)
+        if rows is not None:
+            kind = f"results.{class_of(rows[1])}"
+            code = f'return await self._caller.call(call, partial(rows_of, {kind}, "{rows[0]}"))'
+            return self._text(f"async def {name}", f"tuple[{kind}, ...]", f"call = {self._call()}", code)
         kind = class_of(data)
         if self._name in _WITH_OUTCOME:
             call = f"outcome = {_WITH_OUTCOME[self._name]}({self._body()}, key_of(idempotency_key), wait_s)"
@@ -129,8 +147,7 @@ class _Call:
         if len(fields) > 1:
             return self._text(f"async def {name}", f"results.{kind}", call, f"return {answer}")
         [(field, schema)] = fields.items()  # An answer that is one field alone.
-        returned = re.sub(r"\b([A-Z]\w+)", r"results.\1", annotation(schema))
-        return self._text(f"async def {name}", returned, call, f"return ({answer}).{field}")
+        return self._text(f"async def {name}", annotation(schema), call, f"return ({answer}).{field}")
 
     def wait(self) -> str:
         """Return the method that looks until the answer is final."""
@@ -156,8 +173,8 @@ class _Call:
         by_name += ["page_size: int = 100"] * ("limit" in self._query)
         given = ["self", *by_place, *(["*", *by_name] if by_name else [])]
         if self._takes_changes:
-            kinds = {kind for schema in self._fields.values() for kind in annotation(schema, sent=True).split(" | ")}
-            given.append(f"**changes: {' | '.join([*sorted(kinds - {'None'}), 'None'])}")
+            body = self._operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            given.append(f"**changes: Unpack[results.{class_of(body)}]")
         lines = "".join(f"        {line}\n" for line in code)
         return f"    {opening}({', '.join(given)}) -> {returned}:\n{self._about()}{lines}"
 

@@ -1,10 +1,10 @@
 """Makes `points_client/results.py`: a dataclass for each answer of the service, from its description."""
 
 import keyword
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from client.described import annotation, answers, calls, class_of, docstring, list_of, named, prose, references
+from client.described import annotation, answers, calls, class_of, docstring, named, prose, references, rows_of
 
 # What the description does not say of a field: that older services lack it, that `repr` hides it, that we add it.
 _FIELDS = {
@@ -46,12 +46,15 @@ _ABOUTS = {
     "PlatformUser.claimed": "What this call has credited; None if it only reads.",
     "Webhook.secret": "The signing secret, for `verify_webhook`: shown when it is made and when it is changed.",
 }
-_BASES = {"StatementDay": "StatementTotal"}
+_BASES = {"StatementDay": "StatementTotal"}  # Of a whole answer it is `Result`.
+_OF_ANOTHER_CALL = {"Request"}  # Its `request_id` is that of the call that it is about.
+# Bodies whose fields are given by name, or several at once: a wrong name is a fault of types.
+_BODIES = ("ChangedOrganization", "ChangedUser", "NewUser")
 _BY_HAND = {"EventList", "PlatformEventList"}  # An event is read with what is not known of it.
-_OPENING = '''"""What the service answers, and the items of a send: made by `make_results.py` from /openapi.json.
+_OPENING = '''"""What the service answers, and some of what it takes: made by `make_results.py` from /openapi.json.
 
 Amounts and balances are whole points. Moments are in UTC. Fields that a newer service adds are ignored. A newer service
-may also use a status that is not listed here: look at `final`.
+may also use a status that is not listed here: look at `final`. Values are compared without their `request_id`.
 """
 
 from __future__ import annotations
@@ -59,9 +62,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 __all__ = [{names}]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """An answer, or a row of a list.
+
+    Attributes:
+        request_id: The `X-Request-Id` of the answer in which it came, for the people who run the service. None if it
+            stands inside a result: then that has it.
+    """
+
+    request_id: str | None = field(default=None, compare=False, repr=False)
 '''
 
 
@@ -73,19 +88,36 @@ def text() -> str:
     """Return the module."""
     classes = _classes()
     names = sorted(classes, key=lambda name: (name in _BASES, name))
-    opening = _OPENING.format(names=", ".join(f'"{name}"' for name in sorted(names)))
-    return "\n\n".join([opening, *(_text(name, classes) for name in names)])
+    opening = _OPENING.format(names=", ".join(f'"{name}"' for name in sorted([*names, *_BODIES, "Result"])))
+    return "\n\n".join([opening, *map(_body, _BODIES), *(_text(name, classes) for name in names)])
+
+
+def _body(name: str) -> str:
+    schema = named(f"#/components/schemas/{name}")
+    required, lines = schema.get("required", ()), []
+    for field, about in schema["properties"].items():
+        kind = annotation(about, sent=True)
+        lines.append(f"    {field}: {kind if field in required else f'NotRequired[{kind}]'}")
+    abouts = {field: prose(about["description"]) for field, about in schema["properties"].items()}
+    about = docstring(prose(schema["description"]), indent="    ", Attributes=abouts)
+    return "\n".join([f"class {name}(TypedDict):\n{about}", *lines])
 
 
 def _classes() -> dict[str, Alternatives]:
     """Return the fields of each class, once for each kind of answer that it stands in, with what is said of it."""
     classes: dict[str, Alternatives] = {}
-    for _, _, operation in calls():
-        for data, additional in answers(operation):
-            page = list_of(data)
-            _add(page[1] if page else data, {} if page else additional, classes)
+    for reference, additional in _results():
+        _add(reference, additional, classes)
     _add("#/components/schemas/Item", {}, classes)
     return classes
+
+
+def _results() -> Iterator[tuple[str, Fields]]:
+    """Yield what calls answer, or the rows of it, and the fields of `additional_data`."""
+    for _, _, operation in calls():
+        for data, additional in answers(operation):
+            rows = rows_of(data)
+            yield (data, additional) if rows is None else (rows[1], {})
 
 
 def _add(reference: str, additional: Fields, classes: dict[str, Alternatives]) -> None:
@@ -103,8 +135,9 @@ def _add(reference: str, additional: Fields, classes: dict[str, Alternatives]) -
 def _text(name: str, classes: Mapping[str, Alternatives]) -> str:
     """Return a class. A field that one of its answers lacks may be missing."""
     alternatives = classes[name]
-    base = _BASES.get(name)
-    inherited = classes[base][0][1] if base else {}
+    is_result = name in {class_of(reference) for reference, _ in _results()} - _OF_ANOTHER_CALL
+    base = _BASES.get(name, "Result" if is_result else "")
+    inherited = classes[base][0][1] if base in classes else {}
     fields: dict[str, Any] = {field: about for _, each in alternatives for field, about in each.items()}
     more = [field.rpartition(".")[2] for field in _FIELDS if field.startswith(f"{name}.")]
     fields = {field: fields.get(field, {}) for field in [*fields, *more] if field not in inherited}
@@ -115,7 +148,7 @@ def _text(name: str, classes: Mapping[str, Alternatives]) -> str:
         about = _ABOUTS.get(f"{name}.{field}", schema.get("description"))
         abouts[python] = prose(about or named(schema["$ref"])["description"])
     about = docstring(_ABOUTS.get(name) or prose(alternatives[0][0]), indent="    ", Attributes=abouts)
-    opening = f"@dataclass(frozen=True, kw_only=True, slots=True)\nclass {name}({base or ''}):\n{about}"
+    opening = f"@dataclass(frozen=True, kw_only=True, slots=True)\nclass {name}({base}):\n{about}"
     return "\n".join([opening, *lines])
 
 

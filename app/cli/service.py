@@ -99,10 +99,8 @@ class Service:
         def ask(points: points_client.Points) -> points_client.SentBefore | None:
             try:
                 return points.sent_before(**same, idempotency_key=idempotency_key)
-            except points_client.Refused as error:
-                if error.status == 404:
-                    return None
-                raise
+            except points_client.NotFound:
+                return None
 
         return self.answer(ask)
 

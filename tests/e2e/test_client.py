@@ -90,6 +90,7 @@ class Plain:
                 told.status,
                 told.code,
                 sorted(told.errors),
+                told.request_id is None,
                 None if _is_made(told.key) else told.key,
             )
         if dataclasses.is_dataclass(told):
@@ -105,6 +106,8 @@ class Plain:
         if name == "batch_id" or (name == "id" and "debited" in beside):
             batch, place = (value, None) if name == "batch_id" else divmod(value, 131_072)
             return [self._batches.setdefault(batch, len(self._batches)), place]
+        if name == "request_id":
+            return value is None
         if name in ("id", "api_key_id", "last_refill") or (name == "name" and "balance" in beside):
             return None
         return None if isinstance(value, datetime) or _is_made(value) else self(value)

@@ -1,13 +1,17 @@
 """The client as somebody else has it: the blocks of its README, and what it needs."""
 
+import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from points_client import PlatformPoints, Points
+from points_client.testing import KEY, URL, FakePoints
 from tests.service.inside import Service
 from tests.unit.deployment.files import ROOT
 
@@ -62,6 +66,50 @@ for change, secret in (({"type": "ping", "data": {}}, b"s" * 24), ({}, b"s" * 24
 live.close()
 database.close()
 """
+
+
+# What a reader of types must report, beside a wrong name in each call; and what it must not.
+_FAULTS = (
+    'platform.users.register_many([{"email": "ada@example.com", "first_name": "Ada", "typo": "1"}])',
+    'platform.users.change(1, first_name="Ada", typo="1")',
+    "platform.organizations.change(1, is_suspended=True, typo=True)",
+)
+_RIGHT = (
+    'platform.users.register_many([{"email": "ada@example.com", "first_name": "Ada", "external_id": None}])',
+    'platform.users.change(1, email="ada@example.com", external_id=None)',
+    "platform.organizations.change(1, held_days=None, is_suspended=True)",
+    "Points.from_env(patience_s=1)",
+)
+
+
+def _calls() -> Iterator[str]:
+    """Yield each call of the clients, such as `points.send` and `platform.users.change`."""
+    clients = {"points": Points(KEY, URL, transport=FakePoints()), "platform": PlatformPoints(KEY, URL)}
+    for client, made in clients.items():
+        parts = {name: getattr(made, name) for name in dir(made) if not name.startswith("_")}
+        yield from (f"{client}.{name}" for name, part in parts.items() if callable(part))
+        for noun, part in parts.items():
+            if type(part).__module__.startswith("points_client"):
+                yield from (f"{client}.{noun}.{name}" for name in dir(part) if not name.startswith("_"))
+
+
+def test_a_wrong_name_in_any_call_is_a_fault_of_types(tmp_path: Path) -> None:
+    faults = [*(f"{call}(*given, typo=1)" for call in _calls()), *_FAULTS]
+    assert "platform.users.change(*given, typo=1)" in faults
+    opening = (
+        "from typing import Any",
+        "from points_client import PlatformPoints, Points",
+        "def call(points: Points, platform: PlatformPoints, given: list[Any]) -> None:",
+    )
+    lines = [*opening, *(f"    {line}" for line in (*faults, *_RIGHT))]
+    (tmp_path / "caller.py").write_text("\n".join(lines))
+    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-httpx.*]\nfollow_imports = skip\n")
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "client" / "src")}
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(tmp_path), "caller.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    reported = dict(re.findall(r"^caller\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE))
+    assert [lines[int(number) - 1].strip() for number in reported] == faults, done.stdout + done.stderr
+    assert all('"typo"' in sentence for sentence in reported.values()), done.stdout
 
 
 def test_it_needs_httpx_alone_and_is_typed() -> None:

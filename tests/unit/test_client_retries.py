@@ -11,7 +11,20 @@ import pytest
 
 from client import described, make_calls
 from client.generate import BY_HAND, make
-from points_client import Invalid, NoAnswer, NotAccepted, Points, PointsError, Refused, attempts
+from points_client import (
+    Conflict,
+    Gone,
+    Invalid,
+    NoAnswer,
+    NotAccepted,
+    NotAllowed,
+    NotFound,
+    Points,
+    PointsError,
+    RateLimited,
+    Refused,
+    attempts,
+)
 from points_client._async import calling as async_calling
 from points_client._sync import calling as sync_calling
 from points_client.testing import KEY, URL, FakePoints
@@ -140,10 +153,12 @@ LOST, BUSY = httpx.ReadTimeout("lost"), httpx.Response(429, text=HTML)
         ([LOST, httpx.Response(403, text=HTML)], NoAnswer),
         ([redirect(308)], PointsError),
         ([LOST, redirect(302)], NoAnswer),
-        ([LOST, refused(403)], Refused),
+        ([LOST, refused(403)], NotAllowed),
+        ([refused(404)], NotFound),
+        ([refused(410)], Gone),
         ([refused(429), refused(400)], Invalid),
         ([BUSY, refused(400)], NoAnswer),
-        ([refused(409)], Refused),
+        ([refused(409)], Conflict),
         ([RuntimeError("a bug of a library")], NoAnswer),
     ],
 )
@@ -156,6 +171,14 @@ def test_a_send_that_may_be_accepted_is_not_said_to_be_refused(
     assert (type(raised.value), raised.value.key) == (error, "mine")
     assert error is not PointsError or raised.value.location == "https://thief.example", "told, and not followed"
     assert len(clock.slept_s) == len(answers) - 1
+
+
+def test_one_call_too_many_is_refused_and_surely_not_accepted(points: Points) -> None:
+    with pytest.raises(RateLimited) as raised:
+        points.send(recipients=["rate_limited@sandbox.points.test"], amount=1, idempotency_key="mine", wait_s=1)
+    assert isinstance(raised.value, Refused)
+    assert isinstance(raised.value, NotAccepted)
+    assert (raised.value.code, raised.value.request_id, raised.value.key) == ("rate_limited", "fake-1", "mine")
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,27 @@ from typing import Any, TypeVar, cast
 
 import httpx
 
-from points_client.errors import Invalid, NotAuthorized, PointsError, Refused
+from points_client.errors import (
+    Conflict,
+    Gone,
+    Invalid,
+    NotAllowed,
+    NotAuthorized,
+    NotFound,
+    PointsError,
+    RateLimited,
+)
 
 T = TypeVar("T")
 _Convert = Callable[[Any], Any]
 _CLASS_OF: Mapping[int, type[PointsError]] = {
     **dict.fromkeys((400, 405, 413, 415, 422), Invalid),
     401: NotAuthorized,
-    **dict.fromkeys((403, 404, 409), Refused),
+    403: NotAllowed,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    429: RateLimited,
 }
 
 
@@ -36,12 +49,14 @@ class Answer:
     """A success: the status, `data` and `additional_data` of the envelope.
 
     `replayed`: an earlier call has done this already. False if an earlier try of this call may have done it.
+    `request_id`: its `X-Request-Id`.
     """
 
     status: int
     data: Mapping[str, Any]
     additional: Mapping[str, Any]
     replayed: bool = False
+    request_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +65,18 @@ class Refusal:
 
     response: httpx.Response
     errors: Mapping[str, Sequence[str]]
-    code: str | None
+    additional: Mapping[str, Any]
     is_ours: bool
 
     @property
     def fields(self) -> dict[str, Any]:
         """What the error of this answer carries."""
+        code = self.additional.get("code")
         return {
             "status": self.response.status_code,
             "errors": self.errors,
-            "code": self.code,
+            "code": code if isinstance(code, str) else None,
+            "additional": self.additional,
             "request_id": self.response.headers.get("X-Request-Id"),
             "location": self.response.headers.get("Location") if self.response.has_redirect_location else None,
         }
@@ -86,9 +103,10 @@ def envelope_of(response: httpx.Response) -> Answer | Refusal:
         CutShort: it broke off.
         RecursionError: its JSON is nested without end.
     """
+    request_id = response.headers.get("X-Request-Id")
     if response.status_code == 204:
-        return Answer(status=204, data={}, additional={})
-    foreign = Refusal(response=response, errors={}, code=None, is_ours=False)
+        return Answer(status=204, data={}, additional={}, request_id=request_id)
+    foreign = Refusal(response=response, errors={}, additional={}, is_ours=False)
     try:
         document = json.loads(response.content)
     except ValueError:
@@ -102,12 +120,11 @@ def envelope_of(response: httpx.Response) -> Answer | Refusal:
     additional = document.get("additional_data")
     additional = additional if isinstance(additional, dict) else {}
     if response.is_success:
-        is_ours = document.get("success") is True and isinstance(data, dict)
-        return Answer(status=response.status_code, data=data, additional=additional) if is_ours else foreign
+        answer = Answer(status=response.status_code, data=data, additional=additional, request_id=request_id)
+        return answer if document.get("success") is True and isinstance(data, dict) else foreign
     if not _are_errors(errors):
         return foreign
-    code = additional.get("code")
-    return Refusal(response=response, errors=errors, code=code if isinstance(code, str) else None, is_ours=True)
+    return Refusal(response=response, errors=errors, additional=additional, is_ours=True)
 
 
 def _are_errors(errors: object) -> bool:

@@ -4,15 +4,15 @@ import random
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx
 
 from points_client.answers import Answer, CutShort, Refusal, Unlike, envelope_of
-from points_client.errors import NoAnswer, NotAccepted, PointsError
+from points_client.errors import NoAnswer, NotAccepted, PointsError, RateLimited
 from points_client.reasons import is_hopeless, never_left, reason
 from points_client.requests import PATIENCE_S, Call
 
@@ -24,7 +24,7 @@ _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _RETRY_AFTER_MAX_S = 3600.0
 # After a try that may have been accepted, only these prove that it was not, because the service looks up the key first.
 _DECIDED = frozenset((403, 409, 422))
-_QUEUED = 202
+_QUEUED, _TOO_MANY = 202, 429
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +110,7 @@ class Attempts:
         self._may_be_accepted = may_be_accepted
         self._failures = 0
         self._last: Refusal | None = None
+        self._request_id: str | None = None  # Of the last answer, also of one that cannot be read.
 
     def try_s(self) -> float:
         return self._clock.try_s(repeatable=self._call.repeatable)
@@ -153,14 +154,13 @@ class Attempts:
             NoAnswer: there is no clear answer, and no time for another try.
             PointsError: the call is refused.
         """
-        self._contact.is_made = True
+        self._contact.is_made, self._request_id = True, response.headers.get("X-Request-Id")
         try:
             found = envelope_of(response)
             if isinstance(found, Refusal):
                 return self._refused(found)
             replayed = response.headers.get("Idempotency-Replayed") == "true" and not self._may_be_accepted
-            answer = Answer(status=found.status, data=found.data, additional=found.additional, replayed=replayed)
-            return Done(read(answer), retry_after_s(response))
+            return Done(read(replace(found, replayed=replayed)), retry_after_s(response))
         except CutShort as error:
             return self.lost(httpx.RemoteProtocolError(f"the answer broke off {error}".strip()))
         except PointsError:
@@ -178,16 +178,17 @@ class Attempts:
         if self._contact.lacks(wait.error):
             message = f"{wait.trouble} at {self._contact.at}. Are host and port right, and does it run there?"
             return self._no_answer(message)
-        return self._no_answer(
-            f"{wait.trouble}; the next try would be in {wait.seconds:.0f} s, and the time is over before."
-        )
+        message = f"{wait.trouble}; the next try would be in {wait.seconds:.0f} s, and the time is over before."
+        if wait.status == _TOO_MANY and not (self._may_be_accepted and self._call.changes):
+            return RateLimited(message, **self._fields(), key=self._call.key)
+        return self._no_answer(message)
 
     def _refused(self, found: Refusal) -> Wait:
         status, earlier_may_be = found.response.status_code, self._may_be_accepted
         # A proxy may have passed the call on, whatever it answers itself.
         self._may_be_accepted |= not found.is_ours or status >= 500 or status == 408
         self._last = found
-        if status in self._retried and (self._call.repeatable or (found.is_ours and status == 429)):
+        if status in self._retried and (self._call.repeatable or (found.is_ours and status == _TOO_MANY)):
             asked_s = retry_after_s(found.response)
             seconds = self._backoff_s() if asked_s is None else max(0.1, asked_s) * _between(1.0, 1.1)
             return self._next(Wait(seconds=seconds, status=status))
@@ -203,12 +204,15 @@ class Attempts:
         """Return the error for an answer that says nothing; a call that changes nothing is simply not answered."""
         if self._call.changes:
             return self._no_answer(message)
-        return PointsError(message, **({} if self._last is None else self._last.fields))
+        return PointsError(message, **self._fields())
 
     def _no_answer(self, message: str) -> NoAnswer:
-        fields = {} if self._last is None else self._last.fields
         kind = NoAnswer if self._may_be_accepted else NotAccepted
-        return kind(message, **fields, key=self._call.key)
+        return kind(message, **self._fields(), key=self._call.key)
+
+    def _fields(self) -> dict[str, Any]:
+        """Return what an error carries of the last answers."""
+        return {**({} if self._last is None else self._last.fields), "request_id": self._request_id}
 
     def _next(self, wait: Wait) -> Wait:
         self._failures += 1

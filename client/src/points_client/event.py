@@ -8,7 +8,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +26,8 @@ class Event:
     Or of the platform: then `organization` is empty, and `data` alone says what it is about.
 
     `id` is stable. `data` is what it is about, as JSON. In `batch.issued`, `data["batch"]` is as in the list.
-    `document` is the whole event as it came, including fields that this class does not know.
+    `document` is the whole event as it came, including fields that this class does not know. `request_id` is that of
+    the page in which it came; None if a webhook brought it.
     """
 
     type: str
@@ -38,6 +39,7 @@ class Event:
     organization: Mapping[str, Any]
     document: Mapping[str, Any]
     version: str | None = None
+    request_id: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +52,7 @@ class EventPage:
     after: int
     events: tuple[Event, ...]
     last_sequence: int
+    request_id: str | None = field(default=None, compare=False)
 
 
 def is_asked_for(event: Event, types: Sequence[str] | None) -> bool:
@@ -64,22 +67,25 @@ def read_page(after: int, answer: Answer) -> EventPage:
     Raises:
         Exception: it is none; `Attempts.answered` is the guard.
     """
-    events = tuple(map(read_event, answer.data["events"]))
-    page = EventPage(after=after, events=events, last_sequence=answer.data["last_sequence"])
+    events = tuple(read_event(document, answer.request_id) for document in answer.data["events"])
+    page = EventPage(
+        after=after, events=events, last_sequence=answer.data["last_sequence"], request_id=answer.request_id
+    )
     places = [after, *(one.sequence for one in page.events), page.last_sequence]
     if sorted(places) != places:
         raise Unlike("its events are not those asked for")
     return page
 
 
-def read_event(document: Mapping[str, Any]) -> Event:
-    """Return a JSON object as an event.
+def read_event(document: Mapping[str, Any], request_id: str | None = None) -> Event:
+    """Return a JSON object as an event, with the id of the answer in which it came.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not an event.
     """
     organization = {} if document["organization"] is None else document["organization"]
-    return read(Event, {**document, "organization": organization, "document": document})
+    about = {"organization": organization, "document": document, "request_id": request_id}
+    return read(Event, {**document, **about})
 
 
 def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -> Event:

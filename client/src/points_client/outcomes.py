@@ -38,7 +38,7 @@ class Outcome(Generic[Q]):
             Exception: it cannot be read; `Attempts.answered` is the guard.
         """
         about = {"status": self.done, "replayed": answer.replayed, "idempotency_key": self.call.key}
-        found = read(self.kind, {**about, **answer.additional, **answer.data})
+        found = read(self.kind, {**about, "request_id": answer.request_id, **answer.additional, **answer.data})
         if found.status == self.done and not self.is_own(found.transactions, self.call.body or {}):
             raise Unlike(f"it is about other {self.of_what} than those sent")
         return found
@@ -54,7 +54,7 @@ class Outcome(Generic[Q]):
             raise Unlike(f"it is another one, or not {self.done}")
         figures: tuple[str, ...] = _FIGURES if data["status"] == self.done else ()
         found = {name: data[name] for name in (self.id_name, "status", *figures)}
-        return self.read(Answer(status=200, data=found, additional={}))
+        return self.read(Answer(status=200, data=found, additional={}, request_id=answer.request_id))
 
 
 def of_send(body: Mapping[str, Any], key: str, wait_s: float) -> Outcome[Sent]:

@@ -1,7 +1,7 @@
-"""What the service answers, and the items of a send: made by `make_results.py` from /openapi.json.
+"""What the service answers, and some of what it takes: made by `make_results.py` from /openapi.json.
 
 Amounts and balances are whole points. Moments are in UTC. Fields that a newer service adds are ignored. A newer service
-may also use a status that is not listed here: look at `final`.
+may also use a status that is not listed here: look at `final`. Values are compared without their `request_id`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import NotRequired, TypedDict
 
 __all__ = [
     "Action",
@@ -17,6 +18,8 @@ __all__ = [
     "AlikeBatch",
     "Approval",
     "Batch",
+    "ChangedOrganization",
+    "ChangedUser",
     "Claimed",
     "Counts",
     "DeliveredEvent",
@@ -28,14 +31,15 @@ __all__ = [
     "Limits",
     "NewKey",
     "NewMember",
+    "NewUser",
     "Organization",
     "PlatformOrganization",
     "PlatformUser",
     "Recoverable",
     "Refill",
     "RegisteredUser",
-    "RegisteredUsers",
     "Request",
+    "Result",
     "Reversal",
     "Reversed",
     "ReversedTransaction",
@@ -55,7 +59,74 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Action:
+class Result:
+    """An answer, or a row of a list.
+
+    Attributes:
+        request_id: The `X-Request-Id` of the answer in which it came, for the people who run the service. None if it
+            stands inside a result: then that has it.
+    """
+
+    request_id: str | None = field(default=None, compare=False, repr=False)
+
+
+class ChangedOrganization(TypedDict):
+    """What to change of an organization; the rest stays as it is.
+
+    Attributes:
+        name: The name of the organization.
+        held_days: For how many days points are held; None: for ever. It holds for what is issued from then on.
+        low_balance: Below which live balance an event says so; None: never.
+        approval_above: Above how many points of one batch it awaits an approval; None: never. It holds for what is
+            sent from then on.
+        approval_of: Whose sends await an approval: console (those of members) or all (those of keys too).
+        is_suspended: True: it cannot issue until it is resumed.
+        is_disabled: True: it can neither issue nor take back until it is enabled.
+    """
+
+    name: NotRequired[str]
+    held_days: NotRequired[int | None]
+    low_balance: NotRequired[int | None]
+    approval_above: NotRequired[int | None]
+    approval_of: NotRequired[str]
+    is_suspended: NotRequired[bool]
+    is_disabled: NotRequired[bool]
+
+
+class ChangedUser(TypedDict):
+    """The fields of a user to change; the others stay as they are.
+
+    Attributes:
+        email: The address by which the user is known from now on.
+        first_name: The given name.
+        last_name: The family name; None: none.
+        external_id: Your own id of the user: 1 to 128 visible characters, of one user only. None: none.
+    """
+
+    email: NotRequired[str]
+    first_name: NotRequired[str]
+    last_name: NotRequired[str | None]
+    external_id: NotRequired[str | None]
+
+
+class NewUser(TypedDict):
+    """A user to register.
+
+    Attributes:
+        email: The address of the person.
+        first_name: The given name.
+        last_name: The family name; some people have none. Default: `""`.
+        external_id: Your own id of the user: 1 to 128 visible characters, of one user only.
+    """
+
+    email: str
+    first_name: str
+    last_name: NotRequired[str | None]
+    external_id: NotRequired[str | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action(Result):
     """Who did what, and when.
 
     Attributes:
@@ -140,7 +211,7 @@ class Approval:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Batch:
+class Batch(Result):
     """A batch as it is now.
 
     Attributes:
@@ -235,7 +306,7 @@ class DeliveredEvent:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Delivery:
+class Delivery(Result):
     """One attempt to deliver an event.
 
     Attributes:
@@ -263,7 +334,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Entry(Result):
     """A credit of a user, or what was taken back of one.
 
     Attributes:
@@ -319,7 +390,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Key:
+class Key(Result):
     """A key of an organization.
 
     Attributes:
@@ -367,7 +438,7 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NewKey:
+class NewKey(Result):
     """A key, which is shown once.
 
     Attributes:
@@ -394,7 +465,7 @@ class NewKey:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NewMember:
+class NewMember(Result):
     """A member, with the link that is shown once.
 
     Attributes:
@@ -415,7 +486,7 @@ class NewMember:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Organization:
+class Organization(Result):
     """An organization, with the balance of the key's mode.
 
     Attributes:
@@ -442,7 +513,7 @@ class Organization:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlatformOrganization:
+class PlatformOrganization(Result):
     """An organization in both modes, with its options.
 
     Attributes:
@@ -477,7 +548,7 @@ class PlatformOrganization:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlatformUser:
+class PlatformUser(Result):
     """A user as the platform sees it.
 
     Attributes:
@@ -502,7 +573,7 @@ class PlatformUser:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Recoverable:
+class Recoverable(Result):
     """Whether a reversal would take any points back now.
 
     Attributes:
@@ -527,7 +598,7 @@ class Recoverable:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Refill:
+class Refill(Result):
     """Points put into a balance.
 
     Attributes:
@@ -548,7 +619,7 @@ class Refill:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RegisteredUser:
+class RegisteredUser(Result):
     """What became of one of many users.
 
     Attributes:
@@ -561,17 +632,6 @@ class RegisteredUser:
     user: PlatformUser | None = None
     status: str
     errors: Mapping[str, Sequence[str]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RegisteredUsers:
-    """The outcomes, in the order of the request.
-
-    Attributes:
-        users: One for each user of the request.
-    """
-
-    users: tuple[RegisteredUser, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -603,7 +663,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reversal:
+class Reversal(Result):
     """A reversal as it is now.
 
     Attributes:
@@ -640,7 +700,7 @@ class Reversal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reversed:
+class Reversed(Result):
     """The outcome of `reverse`. `transactions` is empty, and both figures are None, until it is done.
 
     Attributes:
@@ -683,7 +743,7 @@ class ReversedTransaction:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SandboxTime:
+class SandboxTime(Result):
     """The time of the sandbox.
 
     Attributes:
@@ -694,7 +754,7 @@ class SandboxTime:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SandboxUser:
+class SandboxUser(Result):
     """A user of the sandbox.
 
     Attributes:
@@ -730,7 +790,7 @@ class Scheduled:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
+class Sent(Result):
     """The outcome of a send. `transactions` is empty, and both figures are None, until it is issued.
 
     Attributes:
@@ -754,7 +814,7 @@ class Sent:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SentBefore:
+class SentBefore(Result):
     """How many of the recipients were sent the same lately, each counted once, by what was most alike.
 
     Attributes:
@@ -779,7 +839,7 @@ class SentBefore:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Statement:
+class Statement(Result):
     """What moved the balance, day by day.
 
     Attributes:
@@ -824,7 +884,7 @@ class StatementTotal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Transaction:
+class Transaction(Result):
     """One recipient of a batch.
 
     Attributes:
@@ -881,7 +941,7 @@ class User:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Verified:
+class Verified(Result):
     """Whether the whole issue is possible now.
 
     Attributes:
@@ -903,7 +963,7 @@ class Verified:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Webhook:
+class Webhook(Result):
     """Where events are sent: a cursor over the log.
 
     Attributes:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import httpx
 
@@ -15,7 +15,7 @@ from points_client._async.in_order import within
 from points_client.answers import Answer, Unlike, read
 from points_client.attempts import RETRIED, Attempts, Clock, Contact, Done, Wait
 from points_client.connections import Connections
-from points_client.errors import PointsError, Refused
+from points_client.errors import NotFound, PointsError
 from points_client.requests import PATIENCE_S, Call
 from points_client.service_address import base_url, checked_key, from_environment, host_and_port, proxy_of, trusted
 
@@ -155,12 +155,12 @@ class AsyncCaller:
         """Delete what is at a path.
 
         Raises:
-            Refused: there is nothing (404), unless it `may_be_gone`.
+            NotFound: there is nothing, unless it `may_be_gone`.
         """
         try:
             await self.call(Call(method="DELETE", path=path), lambda _: None)
-        except Refused as error:
-            if not may_be_gone or error.status != 404:
+        except NotFound:
+            if not may_be_gone:
                 raise
 
 
@@ -169,6 +169,16 @@ class AsyncNoun:
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
+
+
+class AsyncOptions(TypedDict, total=False):
+    """What a client may be made with, beside its key and its URL."""
+
+    patience_s: float
+    transport: httpx.AsyncBaseTransport | None
+    ssl_context: SSLContext | None
+    on_wait: Callable[[Wait], object] | None
+    retried: AbstractSet[int]
 
 
 class AsyncConnected:
@@ -195,7 +205,7 @@ class AsyncConnected:
         raise NotImplementedError
 
     @classmethod
-    def from_env(cls, **options: Any) -> Self:
+    def from_env(cls, **options: Unpack[AsyncOptions]) -> Self:
         """Return the client of the key in `POINTS_KEY` (`POINTS_PLATFORM_KEY` for the platform) and the URL in
         `POINTS_URL`; `options` as of the class.
 
@@ -227,11 +237,16 @@ def _as(kind: type[T], known: Mapping[str, object], answer: Answer) -> T:
     for name, value in known.items():
         if answer.data[name] != value:
             raise Unlike(f"its {name} is another")
-    return read(kind, {**answer.additional, **answer.data})
+    return read(kind, {"request_id": answer.request_id, **answer.additional, **answer.data})
 
 
 def _page(kind: type[T], name: str, answer: Answer) -> tuple[Sequence[T], str | None]:
     next_cursor: Any = answer.data["next_cursor"]
     if not isinstance(next_cursor, str | None):
         raise TypeError("next_cursor is no string.")
-    return [read(kind, row) for row in answer.data[name]], next_cursor
+    return rows_of(kind, name, answer), next_cursor
+
+
+def rows_of(kind: type[T], name: str, answer: Answer) -> tuple[T, ...]:
+    """Return a list in an answer; each row has the answer's id, unless it is about another call."""
+    return tuple(read(kind, {"request_id": answer.request_id, **row}) for row in answer.data[name])

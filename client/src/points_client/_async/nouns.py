@@ -7,10 +7,10 @@ that is none or a moment without a zone. Amounts are whole points. A list goes o
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 from points_client import results
-from points_client._async.calling import AsyncNoun
+from points_client._async.calling import AsyncNoun, rows_of
 from points_client._async.sending import posted, until_final
 from points_client.outcomes import of_reverse, of_send
 from points_client.requests import WAIT_S, AnyItem, Call, body, key_of, listed, path, query, send_body
@@ -35,7 +35,7 @@ class AsyncOwn(AsyncNoun):
         nothing is issued.
 
         Raises:
-            Refused (403): The key is a live key, and only a sandbox can be changed so. `code` is
+            NotAllowed (403): The key is a live key, and only a sandbox can be changed so. `code` is
                 `development_key_required` or `insufficient_scope` or `wrong_key`.
         """
         call = Call(method="POST", path="/v1/sandbox/reset")
@@ -175,12 +175,12 @@ class AsyncOwn(AsyncNoun):
                 returned with the `status` `queued`: it will be done once.
 
         Raises:
-            Refused (403): The organization is disabled or suspended, or already has 1,000 scheduled batches in this
-                mode; or the batch is for more points than the key may send, in one batch or still on this day.
+            NotAllowed (403): The organization is disabled or suspended, or already has 1,000 scheduled batches in
+                this mode; or the batch is for more points than the key may send, in one batch or still on this day.
                 Nothing was written. `code` is `organization_suspended` or `organization_disabled` or `key_limit` or
                 `scheduled_limit` or `insufficient_scope` or `wrong_key`.
-            Refused (409): The batch was cancelled while the call waited, or the `idempotency_key` names a batch that
-                was cancelled or rejected. `code` is `batch_cancelled` or `batch_rejected`.
+            Conflict (409): The batch was cancelled while the call waited, or the `idempotency_key` names a batch
+                that was cancelled or rejected. `code` is `batch_cancelled` or `batch_rejected`.
             Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
             NoAnswer: It is unknown whether it was accepted. Make the same call again with `NoAnswer.key`.
             NotAccepted: A `NoAnswer`, and it was surely not accepted.
@@ -224,7 +224,7 @@ class AsyncOwn(AsyncNoun):
             transactions: Ids of transactions, each once.
 
         Raises:
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
         """
         call = Call(
             method="POST",
@@ -270,10 +270,10 @@ class AsyncOwn(AsyncNoun):
                 returned with the `status` `queued`: it will be done once.
 
         Raises:
-            Refused (403): The organization is disabled. Nothing was taken. `code` is `organization_disabled` or
+            NotAllowed (403): The organization is disabled. Nothing was taken. `code` is `organization_disabled` or
                 `insufficient_scope` or `wrong_key`.
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
-            Refused (409): The balance would exceed 64 bits; or the batch is only scheduled, or awaits an approval,
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
+            Conflict (409): The balance would exceed 64 bits; or the batch is only scheduled, or awaits an approval,
                 and can be cancelled; or it was cancelled, refused or rejected, so there is nothing to take back.
                 Nothing was taken. `code` is `balance_too_large` or `batch_scheduled` or `batch_awaiting_approval` or
                 `batch_not_issued`.
@@ -304,7 +304,7 @@ class AsyncBatches(AsyncNoun):
         Works before and after the batch is issued. Shows all later claims and reversals.
 
         Raises:
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
         """
         call = Call(method="GET", path=path("batches", batch_id))
         return await self._caller.answer(results.Batch, call, {"batch_id": batch_id})
@@ -371,13 +371,13 @@ class AsyncBatches(AsyncNoun):
         sent it. Approving it again changes nothing. What nobody has approved or rejected within 7 days is rejected.
 
         Raises:
-            Refused (403): The key has sent this batch: another key or an approver must approve it. Or the
+            NotAllowed (403): The key has sent this batch: another key or an approver must approve it. Or the
                 organization is disabled or suspended, and the batch awaits the approval still. Or it has a
                 `send_at`, and the organization already has 1,000 scheduled batches in this mode. `code` is
                 `own_batch` or `organization_disabled` or `organization_suspended` or `scheduled_limit` or
                 `insufficient_scope` or `wrong_key`.
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
-            Refused (409): The batch does not await an approval; the sentence says what it is. `code` is
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
+            Conflict (409): The batch does not await an approval; the sentence says what it is. `code` is
                 `batch_not_awaiting`.
             NoAnswer (503): A worker holds the organization's row, or the database is out of reach: it is not known
                 what becomes of the batch. Make the same call again; that is safe. `code` is `not_known` or
@@ -396,10 +396,10 @@ class AsyncBatches(AsyncNoun):
             reason: Why the batch is rejected; shown on it.
 
         Raises:
-            Refused (403): The key has sent this batch: another key or an approver must answer it. `code` is
+            NotAllowed (403): The key has sent this batch: another key or an approver must answer it. `code` is
                 `own_batch` or `insufficient_scope` or `wrong_key`.
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
-            Refused (409): The batch does not await an approval; the sentence says what it is. `code` is
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
+            Conflict (409): The batch does not await an approval; the sentence says what it is. `code` is
                 `batch_not_awaiting`.
             NoAnswer (503): A worker holds the organization's row, or the database is out of reach: it is not known
                 what becomes of the batch. Make the same call again; that is safe. `code` is `not_known` or
@@ -416,8 +416,8 @@ class AsyncBatches(AsyncNoun):
         organization is disabled or suspended.
 
         Raises:
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
-            Refused (409): The batch is issued, refused or rejected. `code` is `batch_final`.
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
+            Conflict (409): The batch is issued, refused or rejected. `code` is `batch_final`.
             NoAnswer (503): A worker holds the organization's row, or the database is out of reach: it is not known
                 what becomes of the batch. Make the same call again; that is safe. `code` is `not_known` or
                 `out_of_reach`.
@@ -434,8 +434,8 @@ class AsyncBatches(AsyncNoun):
             send_at: When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead.
 
         Raises:
-            Refused (404): The organization has no such batch in this mode. `code` is `not_found`.
-            Refused (409): The batch is not scheduled: it awaits an approval, is queued or final. The sentence says
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
+            Conflict (409): The batch is not scheduled: it awaits an approval, is queued or final. The sentence says
                 what can be done. `code` is `batch_not_scheduled` or `batch_cancelled`.
             NoAnswer (503): A worker holds the organization's row, or the database is out of reach: it is not known
                 what becomes of the batch. Make the same call again; that is safe. `code` is `not_known` or
@@ -454,7 +454,7 @@ class AsyncTransactions(AsyncNoun):
         Shows all later claims and reversals.
 
         Raises:
-            Refused (404): The organization has no such transaction in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such transaction in this mode. `code` is `not_found`.
         """
         call = Call(method="GET", path=path("transactions", transaction_id))
         return await self._caller.answer(results.Transaction, call, {"id": transaction_id})
@@ -519,8 +519,8 @@ class AsyncTransactions(AsyncNoun):
                 ahead.
 
         Raises:
-            Refused (404): The organization has no such transaction in this mode. `code` is `not_found`.
-            Refused (409): The transaction is not held, has no end, or its end has come; the sentence says which.
+            NotFound (404): The organization has no such transaction in this mode. `code` is `not_found`.
+            Conflict (409): The transaction is not held, has no end, or its end has come; the sentence says which.
                 `code` is `cannot_extend`.
         """
         call = Call(
@@ -538,7 +538,7 @@ class AsyncReversals(AsyncNoun):
         Works before and after the reversal is done.
 
         Raises:
-            Refused (404): The organization has no such reversal in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such reversal in this mode. `code` is `not_found`.
         """
         call = Call(method="GET", path=path("reversals", reversal_id))
         return await self._caller.answer(results.Reversal, call, {"reversal_id": reversal_id})
@@ -637,7 +637,7 @@ class AsyncWebhooks(AsyncNoun):
             description: For people.
 
         Raises:
-            Refused (403): The organization already has ten webhooks in this mode. `code` is `webhook_limit` or
+            NotAllowed (403): The organization already has ten webhooks in this mode. `code` is `webhook_limit` or
                 `insufficient_scope` or `wrong_key`.
             NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
                 `code` is `secrets_key_missing` or `out_of_reach`.
@@ -665,7 +665,7 @@ class AsyncWebhooks(AsyncNoun):
         Shows its position in the log, and whether it fails.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         call = Call(method="GET", path=path("webhooks", webhook_id))
         return await self._caller.answer(results.Webhook, call, {"id": webhook_id})
@@ -689,7 +689,7 @@ class AsyncWebhooks(AsyncNoun):
             description: For people.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         call = Call(
             method="PATCH",
@@ -712,8 +712,8 @@ class AsyncWebhooks(AsyncNoun):
         Writes an event `ping`, which is sent to this webhook only, in order, even if its types do not include it.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
-            Refused (409): The webhook is disabled. `code` is `webhook_disabled`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            Conflict (409): The webhook is disabled. `code` is `webhook_disabled`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
         call = Call(method="POST", path=path("webhooks", webhook_id, "ping"), repeatable=False)
@@ -726,7 +726,7 @@ class AsyncWebhooks(AsyncNoun):
         A second rotation ends the oldest secret at once.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
             NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
                 `code` is `secrets_key_missing` or `out_of_reach`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
@@ -740,7 +740,7 @@ class AsyncWebhooks(AsyncNoun):
         Nothing is sent until it is enabled again. Nothing is lost: it keeps its position.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         call = Call(method="POST", path=path("webhooks", webhook_id, "disable"))
         return await self._caller.answer(results.Webhook, call, {"id": webhook_id})
@@ -751,7 +751,7 @@ class AsyncWebhooks(AsyncNoun):
         It goes on from its position at once. A failing webhook is also tried at once.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         call = Call(method="POST", path=path("webhooks", webhook_id, "enable"))
         return await self._caller.answer(results.Webhook, call, {"id": webhook_id})
@@ -765,7 +765,7 @@ class AsyncWebhooks(AsyncNoun):
             from_sequence: The sequence of the first event to send again.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         call = Call(method="POST", path=path("webhooks", webhook_id, "replay"), body=body(from_sequence=from_sequence))
         return await self._caller.answer(results.Webhook, call, {"id": webhook_id})
@@ -776,8 +776,8 @@ class AsyncWebhooks(AsyncNoun):
         It goes on with the next event at once. The skipped event stays in the log.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
-            Refused (409): No attempt to deliver its next event has failed. `code` is `webhook_not_stuck`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            Conflict (409): No attempt to deliver its next event has failed. `code` is `webhook_not_stuck`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
         call = Call(method="POST", path=path("webhooks", webhook_id, "skip"), repeatable=False)
@@ -789,7 +789,7 @@ class AsyncWebhooks(AsyncNoun):
         The attempts of the last 30 days, newest first.
 
         Raises:
-            Refused (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
         """
         asked = query(limit=page_size)
         return self._caller.rows(results.Delivery, path("webhooks", webhook_id, "deliveries"), "deliveries", asked)
@@ -808,7 +808,7 @@ class AsyncRehearsing(AsyncNoun):
             now: The time of the sandbox from now on: not before its present time, at most 731 days ahead of ours.
 
         Raises:
-            Refused (403): The key is a live key, and only a sandbox can be changed so. `code` is
+            NotAllowed (403): The key is a live key, and only a sandbox can be changed so. `code` is
                 `development_key_required` or `insufficient_scope` or `wrong_key`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
@@ -827,9 +827,9 @@ class AsyncRehearsing(AsyncNoun):
             last_name: The family name; some people have none.
 
         Raises:
-            Refused (403): The key is a live key, or the sandbox already has 10,000 users. `code` is
+            NotAllowed (403): The key is a live key, or the sandbox already has 10,000 users. `code` is
                 `development_key_required` or `sandbox_user_limit` or `insufficient_scope` or `wrong_key`.
-            Refused (409): The address is registered with other names. `code` is `user_conflict`.
+            Conflict (409): The address is registered with other names. `code` is `user_conflict`.
         """
         call = Call(
             method="POST", path="/v1/sandbox/users", body=body(email=email, first_name=first_name, last_name=last_name)
@@ -887,7 +887,7 @@ class AsyncUsers(AsyncNoun):
             external_id: Your own id of the user: 1 to 128 visible characters, of one user only.
 
         Raises:
-            Refused (409): The address is registered with other names or another `external_id`; or the `external_id`
+            Conflict (409): The address is registered with other names or another `external_id`; or the `external_id`
                 is that of a user with another address. Nothing was written. `code` is `user_conflict`.
         """
         call = Call(
@@ -897,7 +897,7 @@ class AsyncUsers(AsyncNoun):
         )
         return await self._caller.answer(results.PlatformUser, call)
 
-    async def register_many(self, users: Iterable[Mapping[str, Any]]) -> tuple[results.RegisteredUser, ...]:
+    async def register_many(self, users: Iterable[results.NewUser]) -> tuple[results.RegisteredUser, ...]:
         """Register up to 1,000 users.
 
         Registers users in the order of the request, and credits what is held for each. An entry at fault or in
@@ -909,7 +909,7 @@ class AsyncUsers(AsyncNoun):
                 back.
         """
         call = Call(method="POST", path="/v1/platform/users/bulk", body=body(users=listed("users", users)))
-        return (await self._caller.answer(results.RegisteredUsers, call)).users
+        return await self._caller.call(call, partial(rows_of, results.RegisteredUser, "users"))
 
     async def get(self, user_id: int) -> results.PlatformUser:
         """Return one user, with the balance.
@@ -917,7 +917,7 @@ class AsyncUsers(AsyncNoun):
         The balance is exact at that moment. Needs the scope `users:read`.
 
         Raises:
-            Refused (404): There is no such user. `code` is `not_found`.
+            NotFound (404): There is no such user. `code` is `not_found`.
         """
         call = Call(method="GET", path=path("platform/users", user_id))
         return await self._caller.answer(results.PlatformUser, call, {"id": user_id})
@@ -944,12 +944,12 @@ class AsyncUsers(AsyncNoun):
         `users:read`.
 
         Raises:
-            Refused (404): There is no such user. `code` is `not_found`.
+            NotFound (404): There is no such user. `code` is `not_found`.
         """
         asked = query(limit=page_size)
         return self._caller.rows(results.Entry, path("platform/users", user_id, "entries"), "entries", asked)
 
-    async def change(self, user_id: int, **changes: str | None) -> results.PlatformUser:
+    async def change(self, user_id: int, **changes: Unpack[results.ChangedUser]) -> results.PlatformUser:
         """Change a user.
 
         Changes the fields that are sent. A new address is the one by which the user is known from then on: what is
@@ -962,8 +962,8 @@ class AsyncUsers(AsyncNoun):
             external_id: Your own id of the user: 1 to 128 visible characters, of one user only. None: none.
 
         Raises:
-            Refused (404): There is no such user. `code` is `not_found`.
-            Refused (409): The address or the `external_id` is that of another user; or the user was erased. Nothing
+            NotFound (404): There is no such user. `code` is `not_found`.
+            Conflict (409): The address or the `external_id` is that of another user; or the user was erased. Nothing
                 was changed. `code` is `user_conflict` or `user_erased`.
         """
         call = Call(method="PATCH", path=path("platform/users", user_id), body=changes)
@@ -979,7 +979,7 @@ class AsyncUsers(AsyncNoun):
         interrupted, or changes nothing. Needs the scope `users:write`.
 
         Raises:
-            Refused (404): There is no such user. `code` is `not_found`.
+            NotFound (404): There is no such user. `code` is `not_found`.
             NoAnswer (503): The user is erased, but a copy of its address may be left; or the database is out of
                 reach. Make the call again. `code` is `erasure_unfinished` or `out_of_reach`.
         """
@@ -1033,7 +1033,7 @@ class AsyncOrganizations(AsyncNoun):
         Needs the scope `organizations:read`.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
         """
         call = Call(method="GET", path=path("platform/organizations", organization_id))
         return await self._caller.answer(results.PlatformOrganization, call, {"id": organization_id})
@@ -1046,7 +1046,9 @@ class AsyncOrganizations(AsyncNoun):
         asked = query(limit=page_size)
         return self._caller.rows(results.PlatformOrganization, "/v1/platform/organizations", "organizations", asked)
 
-    async def change(self, organization_id: int, **changes: bool | int | str | None) -> results.PlatformOrganization:
+    async def change(
+        self, organization_id: int, **changes: Unpack[results.ChangedOrganization]
+    ) -> results.PlatformOrganization:
         """Change an organization.
 
         Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends
@@ -1063,7 +1065,7 @@ class AsyncOrganizations(AsyncNoun):
             is_disabled: True: it can neither issue nor take back until it is enabled.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
         """
         call = Call(method="PATCH", path=path("platform/organizations", organization_id), body=changes)
         return await self._caller.answer(results.PlatformOrganization, call, {"id": organization_id})
@@ -1091,9 +1093,9 @@ class AsyncOrganizations(AsyncNoun):
                 call.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
-            Refused (409): The `reference` is that of a refill of another amount or mode; or the balance would exceed
-                64 bits. Nothing was booked. `code` is `refill_conflict` or `balance_too_large`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
+            Conflict (409): The `reference` is that of a refill of another amount or mode; or the balance would
+                exceed 64 bits. Nothing was booked. `code` is `refill_conflict` or `balance_too_large`.
             Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
         """
         call = Call(
@@ -1116,7 +1118,7 @@ class AsyncOrganizations(AsyncNoun):
             sandbox: True: of the sandbox balance; else of the live one.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
         """
         asked = query(sandbox=sandbox, limit=page_size)
         return self._caller.rows(
@@ -1148,7 +1150,7 @@ class AsyncOrganizations(AsyncNoun):
             daily_limit: The most points that the key may send on one day in UTC; None: no limit.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
         call = Call(
@@ -1172,7 +1174,7 @@ class AsyncOrganizations(AsyncNoun):
         Newest first, of both modes, revoked ones included. Needs the scope `organizations:read`.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
         """
         asked = query(limit=page_size)
         return self._caller.rows(results.Key, path("platform/organizations", organization_id, "keys"), "keys", asked)
@@ -1183,7 +1185,8 @@ class AsyncOrganizations(AsyncNoun):
         At once and for good; again is the same answer. Needs the scope `organizations:write`.
 
         Raises:
-            Refused (404): The organization has no such key, or there is no such organization. `code` is `not_found`.
+            NotFound (404): The organization has no such key, or there is no such organization. `code` is
+                `not_found`.
         """
         await self._caller.delete(path("platform/organizations", organization_id, "keys", key_id))
 
@@ -1202,8 +1205,8 @@ class AsyncOrganizations(AsyncNoun):
             role: What the member may do: viewer, sender, approver, admin; each includes the ones before it.
 
         Raises:
-            Refused (404): There is no such organization. `code` is `not_found`.
-            Refused (409): A member of this or another organization has the address. `code` is `member_conflict`.
+            NotFound (404): There is no such organization. `code` is `not_found`.
+            Conflict (409): A member of this or another organization has the address. `code` is `member_conflict`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
         call = Call(

@@ -101,5 +101,5 @@ async def _send_part(caller: AsyncCaller, part: Part, shared: Mapping[str, Any],
     sent = await posted(caller, of_send(content, part.key, wait_s))
     if sent.status != "issued":
         message = f"Batch {sent.batch_id} is accepted, and is {sent.status}, not issued in time."
-        raise NoAnswer(message, key=part.key, status=202)
+        raise NoAnswer(message, key=part.key, status=202, request_id=sent.request_id)
     return sent

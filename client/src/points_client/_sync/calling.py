@@ -7,7 +7,7 @@ from functools import partial
 from ssl import SSLContext
 from time import sleep
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import httpx
 
@@ -15,7 +15,7 @@ from points_client._sync.in_order import within
 from points_client.answers import Answer, Unlike, read
 from points_client.attempts import RETRIED, Attempts, Clock, Contact, Done, Wait
 from points_client.connections import Connections
-from points_client.errors import PointsError, Refused
+from points_client.errors import NotFound, PointsError
 from points_client.requests import PATIENCE_S, Call
 from points_client.service_address import base_url, checked_key, from_environment, host_and_port, proxy_of, trusted
 
@@ -149,12 +149,12 @@ class Caller:
         """Delete what is at a path.
 
         Raises:
-            Refused: there is nothing (404), unless it `may_be_gone`.
+            NotFound: there is nothing, unless it `may_be_gone`.
         """
         try:
             self.call(Call(method="DELETE", path=path), lambda _: None)
-        except Refused as error:
-            if not may_be_gone or error.status != 404:
+        except NotFound:
+            if not may_be_gone:
                 raise
 
 
@@ -163,6 +163,16 @@ class Noun:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+
+
+class Options(TypedDict, total=False):
+    """What a client may be made with, beside its key and its URL."""
+
+    patience_s: float
+    transport: httpx.BaseTransport | None
+    ssl_context: SSLContext | None
+    on_wait: Callable[[Wait], object] | None
+    retried: AbstractSet[int]
 
 
 class Connected:
@@ -189,7 +199,7 @@ class Connected:
         raise NotImplementedError
 
     @classmethod
-    def from_env(cls, **options: Any) -> Self:
+    def from_env(cls, **options: Unpack[Options]) -> Self:
         """Return the client of the key in `POINTS_KEY` (`POINTS_PLATFORM_KEY` for the platform) and the URL in
         `POINTS_URL`; `options` as of the class.
 
@@ -221,11 +231,16 @@ def _as(kind: type[T], known: Mapping[str, object], answer: Answer) -> T:
     for name, value in known.items():
         if answer.data[name] != value:
             raise Unlike(f"its {name} is another")
-    return read(kind, {**answer.additional, **answer.data})
+    return read(kind, {"request_id": answer.request_id, **answer.additional, **answer.data})
 
 
 def _page(kind: type[T], name: str, answer: Answer) -> tuple[Sequence[T], str | None]:
     next_cursor: Any = answer.data["next_cursor"]
     if not isinstance(next_cursor, str | None):
         raise TypeError("next_cursor is no string.")
-    return [read(kind, row) for row in answer.data[name]], next_cursor
+    return rows_of(kind, name, answer), next_cursor
+
+
+def rows_of(kind: type[T], name: str, answer: Answer) -> tuple[T, ...]:
+    """Return a list in an answer; each row has the answer's id, unless it is about another call."""
+    return tuple(read(kind, {"request_id": answer.request_id, **row}) for row in answer.data[name])

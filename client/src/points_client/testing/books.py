@@ -5,7 +5,7 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
 
-from points_client.results import Batch, Transaction, User
+from points_client.results import Batch, Result, Transaction, User
 from points_client.testing.bodies import Order, Refusal, key_of
 
 # The reserved recipients are at this domain, as in the sandbox.
@@ -93,7 +93,7 @@ class Books:
         if (code := self._refusal_of(order)) is not None:
             raise Refusal(403, code, {"organization": [_MAY_NOT_ISSUE[code]]})
         batch_id = len(self.batches) + 1
-        batch = dict.fromkeys(Batch.__dataclass_fields__)
+        batch = _empty(Batch)
         batch |= {"batch_id": batch_id, "status": "queued", "final": False, "created_at": _now()}
         batch |= {"idempotency_key": key, "label": order.label, "metadata": order.metadata, "api_key_id": 1}
         self.batches[batch_id], self._orders[batch_id] = batch, order
@@ -125,7 +125,7 @@ class Books:
         user = self.users.get(key_of(item["email"]))
         credited = debited and user is not None
         return {
-            **dict.fromkeys(Transaction.__dataclass_fields__),
+            **_empty(Transaction),
             "id": number,
             "organization": self.organization(),
             "recipient": None if user is None else _shown(user),
@@ -206,6 +206,11 @@ def _refuse_other(known: Mapping[str, Any], person: Mapping[str, Any]) -> None:
 
 def _shown(user: Mapping[str, Any]) -> dict[str, Any]:
     return {name: user[name] for name in User.__dataclass_fields__}
+
+
+def _empty(kind: type[Result]) -> dict[str, Any]:
+    """Return the fields of an answer without values."""
+    return dict.fromkeys(kind.__dataclass_fields__.keys() - Result.__dataclass_fields__.keys())
 
 
 def _without(row: Mapping[str, Any], field: str) -> dict[str, Any]:
