@@ -117,21 +117,21 @@ class Items:
         first_places: dict[str, int] = {}
         for place, item in placed:
             reference: Any = item.get("reference")
-            if is_missing(reference):
-                reference = None
-            elif (sentence := ITEM_REFERENCE.fault(reference, self._limits)) is not None:
+            self.references.append(reference)
+            if reference is None:
+                continue
+            if (sentence := ITEM_REFERENCE.fault(reference, self._limits)) is not None:
                 self._faults.add_entry(f"items.{place}.reference", sentence)
             elif (first := first_places.setdefault(reference, place)) != place:
                 same = f"The reference is the same as items.{first}.reference."
                 self._faults.add_entry(f"items.{place}.reference", same)
-            self.references.append(reference)
 
     def _read_addresses(self, placed: list[_Placed]) -> None:
         first_numbers: dict[str, int] = {}
         for number, (place, item) in enumerate(placed):
             email = item.get("email")
             if not isinstance(email, str) or not email:
-                wrong = "field is required" if is_missing(email) else f"must be a string, but is {kind(email)}"
+                wrong = "field is required" if email in (None, "") else f"must be a string, but is {kind(email)}"
                 self._faults.add_entry(f"items.{place}.email", Fault("The email", f"{wrong}."))
                 continue
             if self._faults.list_is_full and self._cost_limit.forbids(f"items.{place}", email):
@@ -157,7 +157,7 @@ class Items:
             amount = item.get("amount")
             if type(amount) is int and 1 <= amount <= at_most:
                 self.amounts.append(amount)
-            elif not is_missing(amount):
+            elif amount is not None:
                 sentence = ITEM_AMOUNT.fault(amount, self._limits)
                 assert sentence is not None, "a value that is not an integer within the limits is a fault"
                 self._faults.add_entry(f"items.{place}.amount", sentence)
@@ -170,7 +170,7 @@ class Items:
     def _read_labels(self, placed: list[_Placed]) -> None:
         for place, item in placed:
             label = item.get("label")
-            if is_missing(label) or label == self._default_label:
+            if label in (None, "", self._default_label):
                 label = None
             elif (sentence := ITEM_LABEL.fault(label, self._limits)) is not None:
                 self._faults.add_entry(f"items.{place}.label", sentence)

@@ -118,9 +118,12 @@ RECIPIENTS = Array(
     entries=reference_to("Recipient"),
     most=most_recipients,
     is_unique=lambda limits: not limits.allow_repeats,
+    empty_is_missing=True,
 )
 RECIPIENT = EmailAddress(
-    "recipient", "One e-mail address, the same as a list of one. Required unless `recipients` is sent."
+    "recipient",
+    "One e-mail address, the same as a list of one. Required unless `recipients` is sent.",
+    empty_is_missing=True,
 )
 ITEMS = Array(
     "items",
@@ -129,6 +132,7 @@ ITEMS = Array(
     of="objects",
     entries=reference_to("Item"),
     most=most_recipients,
+    empty_is_missing=True,
 )
 AMOUNT = Integer(
     "amount",
@@ -138,21 +142,23 @@ AMOUNT = Integer(
     maximum=lambda limits: limits.amount_max,
     unit="points",
     is_required=True,
+    empty_is_missing=True,
 )
 # Beside items: the amount of those without their own.
 DEFAULT_AMOUNT = replace(AMOUNT, is_required=False)
-ATOMIC = Boolean("atomic", "True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
-LABEL = Text("label", "Kept on every transaction of the batch.", "January", length_max=LABEL_LENGTH_MAX)
-# An empty field of these is a fault: nothing must be paid now because a template was empty.
-EXPECT = Totals(
-    "expect", "Control totals, either or both. A difference is a 400, and nothing is written.", takes_empty=True
+ATOMIC = Boolean(
+    "atomic",
+    "True: debit nobody if the balance cannot pay the whole batch.",
+    True,
+    default=False,
+    empty_is_missing=True,
 )
-METADATA = Metadata(
-    "metadata", "Shown on the batch, and never on its transactions.", {"run": "2026-01"}, takes_empty=True
+LABEL = Text(
+    "label", "Kept on every transaction of the batch.", "January", length_max=LABEL_LENGTH_MAX, empty_is_missing=True
 )
-SEND_AT = Timestamp(
-    "send_at", "When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead.", takes_empty=True
-)
+EXPECT = Totals("expect", "Control totals, either or both. A difference is a 400, and nothing is written.")
+METADATA = Metadata("metadata", "Shown on the batch, and never on its transactions.", {"run": "2026-01"})
+SEND_AT = Timestamp("send_at", "When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead.")
 HOLD_DAYS = Integer(
     "hold_days",
     f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. The default"
@@ -161,7 +167,6 @@ HOLD_DAYS = Integer(
     minimum=1,
     maximum=HOLD_DAYS_MAX,
     unit="days",
-    takes_empty=True,
 )
 
 # Kept in columns of their names, with these types; nothing else of a send depends on them.

@@ -1,4 +1,4 @@
-"""The fields that bound a new key. An empty field is a fault: a key must not get more because a form was empty."""
+"""The fields that bound a new key."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -38,15 +38,13 @@ SCOPES_OF_KEY = KnownNames(
     is_known=SCOPES.__contains__,
     entries={"type": "string", "pattern": f"^({'|'.join(SCOPES)})$"},
     most=len(SCOPES),
-    takes_empty=True,
 )
 EXPIRES_AT = End(
     "expires_at",
     "Until when the key may call: a day, to its end in UTC, or a time with its zone; null: without end.",
     ...,
-    takes_empty=True,
 )
-_limit = partial(Integer, minimum=1, maximum=INT64_MAX, unit="points", takes_empty=True)
+_limit = partial(Integer, minimum=1, maximum=INT64_MAX, unit="points")
 BATCH_LIMIT = _limit("batch_limit", "The most points that the key may send in one batch; null: no limit.", 10_000)
 DAILY_LIMIT = _limit("daily_limit", "The most points that the key may send on one day in UTC; null: no limit.", 100_000)
 BOUNDS = (SCOPES_OF_KEY, EXPIRES_AT, BATCH_LIMIT, DAILY_LIMIT)

@@ -58,8 +58,8 @@ class Field(ABC, Generic[T]):
     """A row of a table of fields; each kind of field is a class.
 
     `about` is for callers. `example` and `default` are JSON, and `...` where there is none to show. A field that is not
-    required may be null if `is_nullable`. `""` and `[]` count as missing, unless it `takes_empty`: then `check` judges
-    them.
+    required may be null if `is_nullable`: then it is not given. `""` and `[]` are as null if `empty_is_missing`; else
+    `check` judges them, for an empty value must not mean what an absent one does.
     """
 
     SCHEMA: ClassVar[Schema] = {}
@@ -71,7 +71,7 @@ class Field(ABC, Generic[T]):
     default: Any = None
     is_required: bool = False
     is_nullable: bool = True
-    takes_empty: bool = False
+    empty_is_missing: bool = False
 
     @abstractmethod
     def check(self, value: Any, limits: Settings) -> T:
@@ -88,8 +88,8 @@ class Field(ABC, Generic[T]):
     def read(self, fields: Mapping[str, Any], faults: FaultsFound, limits: Settings) -> T | None:
         """Return the field's value; its default if it is missing, and None if it is at fault."""
         value = fields.get(self.name)
-        if value is None or (not self.takes_empty and is_missing(value)):
-            if self.is_required:
+        if value is None or (self.empty_is_missing and is_missing(value)):
+            if self.is_required or (not self.is_nullable and self.name in fields):
                 faults.add(self.name, Fault(f"The {self.name} field", "is required."))
             default: T | None = self.default
             return default

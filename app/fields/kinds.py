@@ -70,6 +70,8 @@ class Text(Field[str]):
             raise FieldFault(f"must be a string, but is {kind(value)}.")
         if len(value) > self.length_max:
             raise FieldFault(f"must have at most {self.length_max} characters, but has {len(value)}.")
+        if not value and self.is_required:
+            raise FieldFault("must not be empty.")
         if "\0" in value:
             raise FieldFault("must not contain a NUL character.")
         return value
@@ -216,9 +218,10 @@ class Array(Field[list[Any]]):
     is_unique: Callable[[Settings], bool] | None = None
 
     def check(self, value: Any, limits: Settings) -> list[Any]:
-        if not isinstance(value, list):
-            raise FieldFault(f"must be an array of {self.of}, but are {kind(value)}.")
-        return value
+        if isinstance(value, list) and value:
+            return value
+        seen = kind(value) if value != [] else "an empty array"
+        raise FieldFault(f"must be an array of {self.of}, but are {seen}.")
 
     def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> list[Any] | None:
         """Return the entries up to the limit, also if there are more: their faults come in the same answer."""

@@ -71,7 +71,7 @@ CHANGED_ORGANIZATION = Table(
     minProperties=1,
 )
 AMOUNT = Integer("amount", "The points to add.", 1_000, minimum=1, maximum=INT64_MAX, unit="points", is_required=True)
-OF_SANDBOX = Boolean("sandbox", "True: for the sandbox balance.", default=False)
+OF_SANDBOX = Boolean("sandbox", "True: for the sandbox balance.", default=False, is_nullable=False)
 REFERENCE = Reference(
     "reference",
     f"Your own name for the refill: 1 to {REFERENCE_LENGTH_MAX} visible characters, of one refill of the organization.",
@@ -85,7 +85,7 @@ NEW_KEY = Table(
     "NewKey",
     "A key for an organization.",
     KEY_NAME,
-    Boolean("sandbox", "True: a development key, for the sandbox.", default=False),
+    Boolean("sandbox", "True: a development key, for the sandbox.", default=False, is_nullable=False),
     *BOUNDS,
 )
 

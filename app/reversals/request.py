@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from app.batches.batch import ISSUED, NEVER_ISSUED
 from app.batches.fields import most_recipients
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, Refused
-from app.fields.field import Table, is_integer, is_missing, kind
+from app.fields.field import Table, is_integer, kind
 from app.fields.kinds import ID, Array, Boolean, Integer, Text
 from app.organizations import OrganizationInMode
 from app.settings import INT64_MAX, Settings
@@ -53,8 +53,7 @@ REASON = Text(
 )
 REVERSE = Table(
     "ReverseRequest",
-    'Points to take back: of a `batch` or of `transactions`. Null, `""` and `[]` count as missing. A field that is not'
-    " listed is a fault.",
+    "Points to take back: of a `batch` or of `transactions`. A field that is not listed is a fault.",
     *(BATCH, TRANSACTIONS, AMOUNT, ATOMIC, REASON),
 )
 
@@ -97,7 +96,7 @@ class ReverseReading:
         self.ids = [entry for entry in self._entries if _is_id(entry)]
 
     def _require_one(self, fields: Mapping[str, Any]) -> None:
-        sent = [name for name in (BATCH.name, TRANSACTIONS.name) if not is_missing(fields.get(name))]
+        sent = [name for name in (BATCH.name, TRANSACTIONS.name) if fields.get(name) is not None]
         for name, other in ((BATCH.name, TRANSACTIONS.name), (TRANSACTIONS.name, BATCH.name)):
             if not sent:
                 self._faults.add(name, f"The {name} field is required when {other} is not present.")

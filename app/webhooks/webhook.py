@@ -61,7 +61,6 @@ _TYPES = KnownNames(
     entries={"type": "string", "pattern": GLOB.pattern, "examples": list(PATTERNS)},
     most=TYPES_MAX,
     default=["*"],
-    takes_empty=True,
 )
 
 

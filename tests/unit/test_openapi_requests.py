@@ -102,7 +102,7 @@ def _faults(read: Read, body: dict[str, Any]) -> Faults:
 
 def _agree(table: Table, name: str, read: Read, good: dict[str, Any], value: Any) -> None:
     row = next((row for row in table.rows if row.name == name), None)
-    if value in ("", []) and not (row is not None and row.takes_empty):
+    if value in ("", []) and row is not None and row.empty_is_missing:
         return
     others = next((names for names in _CHOICES if name in names), set())
     body = {other: right for other, right in good.items() if other not in others} | {name: value}

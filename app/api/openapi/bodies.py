@@ -32,8 +32,10 @@ _FORMS: dict[Table, dict[str, _Form]] = {
         "ReverseTransactions": ("Take back some transactions.", of_reverse.TRANSACTIONS),
     },
 }
-# The values that count as missing.
-_MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}}
+# The values that count as missing: null, and in some fields an empty one. Generators cannot name null alone, so it
+# stands beside an array that cannot be.
+_EMPTY: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}}
+_NULL: Schema = {"type": ["array", "null"], "minItems": 1, "maxItems": 0, "items": {}}
 
 
 def schemas(limits: Settings) -> dict[str, Schema]:
@@ -53,6 +55,8 @@ def _schema(table: Table, name: str, form: _Form, choices: Collection[Field[Any]
     rows = {row.name: row for row in table.rows if row is one or row not in choices}
     rows |= {row.name: row for row in (replace(one, is_required=True), *changed)}
     schema = Table(name, about, *rows.values()).schema(limits)
-    missing = _MISSING | {"description": f"Not beside `{one.name}`."}
-    schema["properties"] |= {choice.name: missing for choice in choices if choice is not one}
+    beside = {"description": f"Not beside `{one.name}`."}
+    schema["properties"] |= {
+        choice.name: (_EMPTY if choice.empty_is_missing else _NULL) | beside for choice in choices if choice is not one
+    }
     return schema
