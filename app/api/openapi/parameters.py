@@ -30,12 +30,15 @@ organization and mode. Make a new key for each batch, and send it again with eac
 _REHEARSE = """\
 With a development key, what the call is to meet, whoever its recipients are; `insufficient`: the balance pays nobody.
 With a live key, and for any other word, it is a fault."""
-_PREFER = "`respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most."
+_PREFER = """\
+`respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most. Without one of these, or
+with another value of it, it is a fault; beside one of them, another preference is ignored."""
+_PREFER_FORM = {"pattern": "^(respond-async|wait=[0-9]{1,9})$"}
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),
     "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
-    "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
+    "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT | _PREFER_FORM, example="respond-async"),
     "Points-Rehearse": _parameter("header", "Points-Rehearse", _REHEARSE, _TEXT | {"enum": list(WORDS)}),
 }
 # On every call to a webhook.

@@ -46,24 +46,30 @@ class Wish(NamedTuple):
 def wish() -> Wish:
     """Return how long to wait (RFC 7240: `Prefer: respond-async` or `wait=5`), at most as long as the settings say.
 
-    A preference that is not understood is ignored, and of one that comes twice the first counts.
+    Beside one of these, a preference that is not known is ignored, as the RFC has it.
+
+    Raises:
+        InvalidRequest: none of them is there, or one has a value that it cannot have, or several.
     """
-    preferences, longest = request.environ.get("HTTP_PREFER"), settings().wait_s
-    if preferences is None:
+    preferences, longest = request.environ.get("HTTP_PREFER", "").strip(), settings().wait_s
+    if not preferences:
         return Wish(longest, None)
-    values: dict[str, str] = {}
+    known: set[tuple[str, str]] = set()
     for preference in parse_http_list(preferences.lower()):
         name, _, value = preference.partition(";")[0].partition("=")
-        values.setdefault(name.strip(), value.strip().strip('"'))
-    if values.get("respond-async") == "":
+        if name.strip() in _PREFERENCES:
+            known.add((name.strip(), value.strip().strip('"')))
+    values = dict(known)
+    if not len(known) == len(values) >= 1 or not all(_PREFERENCES[name].fullmatch(value) for name, value in known):
+        rule = "must be respond-async or wait=N, a number of seconds, each once"
+        raise InvalidRequest({"prefer": [f"The Prefer header {rule}, but is {shown(preferences)}."]})
+    if "respond-async" in values:
         return Wish(0.0, "respond-async")
-    if _SECONDS.fullmatch(seconds := values.get("wait", "")):
-        wait_s = min(float(seconds), longest)
-        return Wish(wait_s, f"wait={wait_s:g}")
-    return Wish(longest, None)
+    wait_s = min(float(values["wait"]), longest)
+    return Wish(wait_s, f"wait={wait_s:g}")
 
 
-_SECONDS = re.compile(r"[0-9]{1,9}")
+_PREFERENCES = {"respond-async": re.compile(""), "wait": re.compile(r"[0-9]{1,9}")}
 
 
 def rehearsal() -> str | None:

@@ -163,12 +163,11 @@ def reverse() -> Response:
     Points can be taken only once, so a repetition takes nothing more. With an `Idempotency-Key` it is answered as the
     first call was. Keys of sends and of reversals are separate. A suspended organization may reverse too.
     """
-    wished = wish()
-    return wished.named_in(_reverse(wished.wait_s))
+    who, wished = caller(), wish()
+    return wished.named_in(_reverse(who, wished.wait_s))
 
 
-def _reverse(wait_s: float) -> Response:
-    who = caller()
+def _reverse(who: Caller, wait_s: float) -> Response:
     request, key = _read(who), idempotency_key()
     with transaction() as connection:
         accepted = reversal_acceptance.accept(connection, who, request, key)

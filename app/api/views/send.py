@@ -28,7 +28,7 @@ from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
 from app.batches.transaction import transactions_of
 from app.batches.verify import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
-from app.errors import OrganizationDisabled, OrganizationSuspended, PointsError
+from app.errors import InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.requests import current_record
 from app.noun_fields import Id, says, says_one_of
 from app.postgres.database import is_away, transaction
@@ -144,7 +144,11 @@ def send() -> Response:
     `rate_limited` at `sandbox.points.test` makes the call meet what its name says, to rehearse it; so does the same
     word in `Points-Rehearse`.
     """
-    wished = wish()
+    try:
+        wished = wish()
+    except InvalidRequest:
+        caller()
+        raise
     return wished.named_in(_send(wished.wait_s))
 
 
