@@ -14,7 +14,7 @@ from app.batches.batch import STATUSES
 from app.batches.transaction import STATES
 from app.cli.operator_command import database, first_line
 from app.cli.options import ORGANIZATION_ID, RowId, data_dir_option, in_words_of_options
-from app.errors import InvalidRequest, Refused
+from app.errors import Fault, InvalidRequest, Refused
 from app.exports.columns import BATCHES, CSV, JSONL, KINDS, REVERSALS, TRANSACTIONS
 from app.exports.export import Export, begin
 from app.exports.sources import NOUNS
@@ -103,8 +103,9 @@ def _filters(kind: str, organization_id: int, given: Mapping[str, str | None], *
     except InvalidRequest as error:
         options = {name: option for name, (option, _) in {**_PERIOD, **_FILTERS[kind]}.items()}
         faults = dict(error.faults)
-        for name in faults.keys() & _PERIOD:  # The options take a day too.
-            faults[name] = [f"{options[name]} {_A_DAY_OR_TIME}, but is {shown(query[name][0])}."]
+        for name in faults.keys() & _PERIOD:
+            if isinstance(faults[name][0], Fault):  # The options take a day too.
+                faults[name] = [f"{options[name]} {_A_DAY_OR_TIME}, but is {shown(query[name][0])}."]
         raise click.UsageError(in_words_of_options(faults, options)) from None
 
 

@@ -34,11 +34,12 @@ ORGANIZATION_ID = RowId("organization")
 
 def in_words_of_options(faults: Faults, options: Mapping[str, str]) -> str:
     """Return the faults of a query whose parameters were given as `options`, by their names."""
-    return " ".join(
+    words = (
         sentence.about(options[name]) if isinstance(sentence, Fault) else sentence
         for name, sentences in faults.items()
         for sentence in sentences
     )
+    return " ".join(dict.fromkeys(words))  # A period has one sentence for both of its ends.
 
 
 def read_key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -52,7 +53,18 @@ def read_key(_context: click.Context, _parameter: click.Parameter, text: str) ->
 _key_option = click.option(
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=read_key, help="The API key to send with."
 )
-_url_option = click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
+
+
+def _url(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse an empty URL: a script whose variable is not set must not pay at the service on this machine."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("it is empty.")
+    return text
+
+
+_url_option = click.option(
+    "--url", callback=_url, help="URL of the service [default: the one that runs from the data directory]."
+)
 patience_option = click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
 )

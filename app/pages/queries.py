@@ -5,6 +5,7 @@ One answer reports every fault, each under the name of its parameter. An unknown
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from app.api_keys import Caller
@@ -17,6 +18,8 @@ from app.values.validation_errors import FaultsFound
 
 # What the console adds to the lists of batches and transactions.
 OF_PEOPLE = ("email_part", "label_part", "sender", "points")
+
+_ROUNDED = timedelta(microseconds=1)
 
 # The parameters of a query, each with all its values. A byte that is not UTF-8 is a lone surrogate.
 Query = Mapping[str, Sequence[str]]
@@ -63,6 +66,10 @@ def parse_page_request(
     filters = Filters(
         **chosen, equals={parameter.equals: value for parameter, value in given.items() if parameter.equals}
     )
+    # A bound with more than six decimals is rounded to the inside, and so two that are equal may part.
+    if filters.created_from and filters.created_to and filters.created_from > filters.created_to + _ROUNDED:
+        for name in ("created_from", "created_to"):
+            faults.add(name, "The period must not end before it begins.")
     cursor = read_parameter(query, "cursor", CURSOR.read, faults)
     # A cursor can be compared only with filters that have no fault.
     faults.raise_if_any()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.contract.calls import Key, Organization, address, organization, refusal, success
@@ -121,6 +122,18 @@ def test_a_misspelt_filter_is_not_ignored_and_names_the_nearest_known_one(acme: 
     errors = refusal(acme.live.get(f"/v1/{name}", create_from="2120-01-01T00:00:00Z"), 400, "create_from")
     assert "did you mean created_from?" in errors["create_from"][0]
     refusal(acme.live.get(f"/v1/{name}?Limit=1&nonsense=&limit=0"), 400, "Limit", "nonsense", "limit")
+
+
+@pytest.mark.parametrize("name", ["batches", "transactions", "reversals", "requests"])
+def test_a_period_that_ends_before_it_begins_is_a_fault(acme: Organization, name: str) -> None:
+    def between(first: str, last: str) -> httpx.Response:
+        return acme.live.get(f"/v1/{name}", created_from=f"2026-01-31T{first}", created_to=f"2026-01-31T{last}")
+
+    for first, last in (("09:30:01Z", "09:30:00Z"), ("00:00:00-12:00", "23:59:59+14:00")):
+        refusal(between(first, last), 400, "created_from", "created_to")
+    parted = "09:30:00.0000005Z"  # Both bounds are rounded to the inside.
+    for first, last in (("09:30:00Z", "09:30:00Z"), ("09:30:00+01:00", "08:30Z"), (parted, parted)):
+        success(between(first, last))
 
 
 def test_a_cursor_serves_its_own_list_filters_organization_and_mode_alone(books: Books, acme: Organization) -> None:
