@@ -202,7 +202,8 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
         write_event(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
         actions.record_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
     if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
-        _set(connection, organization_id, rest)
+        is_another = rest.get("low_balance", before.low_balance) != before.low_balance
+        _set(connection, organization_id, rest | ({"low_balance_told": False} if is_another else {}))
         actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, ", ".join(rest))
     return get_whole(connection, organization_id)
 

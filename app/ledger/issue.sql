@@ -16,7 +16,7 @@
 -- found in the index of queued batches, the only one with the requested order, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
     SELECT ctid, id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance,
-           created_at, clock_timestamp() AS now, sandbox_ahead,
+           low_balance_told, created_at, clock_timestamp() AS now, sandbox_ahead,
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
     WHERE id = %(organization_id)s::bigint AND ctid = %(place)s::tid
@@ -129,6 +129,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
     -- with every other.
     UPDATE organizations o
     SET balance = balance - d.live, sandbox_balance = sandbox_balance - d.sandbox,
+        low_balance_told = CASE WHEN d.live = 0 THEN low_balance_told
+                                ELSE coalesce(balance - d.live < low_balance, false) END,
         held_points = held_points + d.live - c.live, held_count = held_count + d.live_count - c.live_count,
         sandbox_held_points = sandbox_held_points + d.sandbox - c.sandbox,
         sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count,
@@ -150,7 +152,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
     WHERE o.id = %(organization_id)s::bigint AND o.ctid = n.ctid
       AND (d.live_count + d.sandbox_count > 0 OR n.live < o.counted_until OR n.sandbox < o.sandbox_counted_until)
 ), events AS (
-    -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
+    -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`; or it is below since
+    -- that was set, and the first debit tells it.
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data, created_at)
     SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data,
            clock_timestamp() + CASE WHEN sandbox THEN (SELECT sandbox_ahead FROM organization) ELSE interval '0' END
@@ -168,7 +171,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
                        'created_at', to_char(o.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
                    'low_balance', o.low_balance)
         FROM issued b CROSS JOIN organization o
-        WHERE NOT b.sandbox AND b.opening >= o.low_balance AND b.opening - b.debited_amount < o.low_balance
+        WHERE NOT b.sandbox AND b.debited_amount > 0 AND b.opening - b.debited_amount < o.low_balance
+          AND (b.opening >= o.low_balance OR b.opening = o.balance AND NOT o.low_balance_told)
     ) happened
     ORDER BY place, batch_id
 )

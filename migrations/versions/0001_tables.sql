@@ -6,7 +6,8 @@
 
 -- An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
--- the live balance falls below `low_balance`; null: never. A send of more points than `approval_above` (null: none)
+-- a debit leaves the live balance below `low_balance` (null: never), once: `low_balance_told` is whether the last debit
+-- did, and false again with another `low_balance`. A send of more points than `approval_above` (null: none)
 -- waits for an approval: one from the console, or with `approval_of` `all` each. `sandbox_ahead` is how far the clock of
 -- its sandbox was set ahead; it has no days, whose length depends on the zone.
 --
@@ -33,6 +34,7 @@ CREATE TABLE organizations (
         CONSTRAINT ck_organizations_sandbox_ahead_in_range CHECK (sandbox_ahead BETWEEN '0' AND '731 days'),
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
+    low_balance_told boolean NOT NULL DEFAULT false,
     approval_above bigint CONSTRAINT ck_organizations_approval_above_not_negative CHECK (approval_above >= 0),
     approval_of text COLLATE "C" NOT NULL DEFAULT 'console'
         CONSTRAINT ck_organizations_approval_of_known CHECK (approval_of IN ('console', 'all')),

@@ -208,6 +208,11 @@ def test_a_low_balance_is_told_when_it_is_crossed(service: Service) -> None:
     success(teller.live.send({"recipient": address(), "amount": 60}), 201)
     until(lambda: "balance.low" in _types(teller.live))
     assert _types(teller.live)[-2:] == ["batch.issued", "balance.low"]
+    for _ in range(2):  # The balance is below it already: the next debit tells that, once.
+        teller.change(low_balance=100)
+        success(teller.live.send({"recipient": address(), "amount": 1}), 201)
+    until(lambda: _types(teller.live).count("batch.issued") == 3)
+    assert _types(teller.live)[-3:] == ["batch.issued", "balance.low", "batch.issued"]
     assert service.json("organizations", "set", str(teller.id), "--low-balance", "none")["low_balance"] is None
     service.command("organizations", "set", str(teller.id), status=2)
 
