@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 Faults = Mapping[str, Sequence[str]]
@@ -27,13 +28,15 @@ class PointsError(Exception):
 
     A class without a `status`, of its own or of its base, cannot be defined. `says` is the sentence unless another is
     given; it stands under `field` in the envelope's `errors`. `code` is a stable word for programs: the name of the
-    class, unless another is given. `organization_id` goes into the log: the organization whose request is refused.
+    class, unless another is given; `beside` is what programs are told beside it. `organization_id` goes into the log:
+    the organization whose request is refused.
     """
 
     status: ClassVar[int]
     says: ClassVar[str] = ""
     code: ClassVar[str]
     field = "request"
+    beside: Mapping[str, int] = MappingProxyType({})
     organization_id: int | None = None
 
     def __init_subclass__(cls) -> None:

@@ -51,27 +51,27 @@ def nothing() -> Response:
     return response
 
 
-def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
+def failure_document(status: int, faults: Faults, code: str | None = None, **beside: int) -> bytes:
     """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
     word = None if status == 400 else code or CODES.get(status, CODES[500])
     note_code(word)
-    additional = None if word is None else {"code": word}
+    additional = None if word is None else {"code": word, **beside}
     return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
 
 
-def failure(status: int, faults: Faults, code: str | None = None) -> Response:
-    """Wrap the sentences of an error: field name to a non-empty array. `code` is a word for programs.
+def failure(status: int, faults: Faults, code: str | None = None, **beside: int) -> Response:
+    """Wrap the sentences of an error: field name to a non-empty array. `code` is for programs, and so is `beside`.
 
     A 400 is sent chunked, because the interface document gives it a `Transfer-Encoding`. An iterator as the body has no
     length, so the server sends it in chunks.
     """
-    body = failure_document(status, faults, code)
+    body = failure_document(status, faults, code, **beside)
     return Response(iter([body]) if status == 400 else body, status=status, content_type="application/json")
 
 
 def failure_of(error: PointsError) -> Response:
     """Wrap an expected error, with the status of its class."""
-    response = failure(error.status, error.faults, error.code)
+    response = failure(error.status, error.faults, error.code, **error.beside)
     if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     if error.status in (429, 503):

@@ -5,7 +5,7 @@ Here are those of many calls. One of a single call stands beside its view.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.api.auth import WrongKey
 from app.api.envelope import CODES
@@ -30,6 +30,7 @@ class Refusal:
 
     Args:
         codes: those that it may have; its examples have the first.
+        beside: what the examples have beside the code.
         headers: those that not every answer has.
         examples: the fields with their sentences, by the name of the example.
     """
@@ -39,6 +40,7 @@ class Refusal:
     status: int
     examples: Mapping[str, Mapping[str, str]]
     codes: Sequence[str] = ()
+    beside: Mapping[str, int] = field(default_factory=dict)
     headers: Sequence[str] = ()
 
 
@@ -71,6 +73,7 @@ def refusal(name: str, about: str, *errors: PointsError | type[PointsError], exa
             for each, error in zip(names, raised, strict=True)
         },
         codes=() if first.status == 400 else tuple(codes),
+        beside=first.beside,
         headers=_HEADERS.get(first.status, ()),
     )
 

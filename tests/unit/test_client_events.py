@@ -12,7 +12,7 @@ import httpx
 import pytest
 from standardwebhooks import Webhook as Signer
 
-from points_client import Consumer, Event, Invalid, InvalidSignature, Points, PointsError, verify_webhook
+from points_client import Consumer, Event, Invalid, InvalidSignature, Points, PointsError, Refused, verify_webhook
 from points_client.testing import KEY, URL
 from tests.client_halves import HALVES, consumer_of, points_of
 
@@ -41,7 +41,9 @@ class Log:
         after = int(request.url.params.get("after", self.dropped_to))
         if after < self.dropped_to:
             sentence = f"The events up to {self.dropped_to} are no longer kept."
-            return httpx.Response(400, json={"success": False, "data": None, "errors": {"after": [sentence]}})
+            beside = {"code": "events_expired", "oldest": self.dropped_to + 1}
+            document = {"success": False, "data": None, "errors": {"after": [sentence]}, "additional_data": beside}
+            return httpx.Response(410, json=document)
         looked = [event(one, self.kinds.get(one, "batch.issued")) for one in range(after + 1, self.last + 1)][:3]
         types = request.url.params.get("types", "*").split(",")
         found = [one for one in looked if any(fnmatchcase(one["type"], glob) for glob in types)]
@@ -167,7 +169,7 @@ def test_a_consumer_begins_with_the_oldest_event_that_is_kept(points: Points, bo
     log.dropped_to = 4
     assert reader(points, books).catch_up() == 3
     books.sequence = 2
-    with pytest.raises(Invalid, match="no longer kept"):
+    with pytest.raises(Refused, match="no longer kept"):
         reader(points, books).catch_up()
 
 

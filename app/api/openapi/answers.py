@@ -77,7 +77,7 @@ def failures() -> dict[str, dict[str, Any]]:
 
 def _example_of_failure(sentences: Mapping[str, str], refusal: Refusal) -> dict[str, Any]:
     errors = {name: [sentence] for name, sentence in sentences.items()}
-    additional = {"code": refusal.codes[0]} if refusal.codes else None
+    additional = {"code": refusal.codes[0], **refusal.beside} if refusal.codes else None
     return {"success": False, "data": None, "errors": errors, "additional_data": additional}
 
 

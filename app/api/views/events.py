@@ -18,7 +18,7 @@ from app.api.refusals import refusal
 from app.api.requests.query import EventsRequest, parse_events_request, query
 from app.api.sending.wait_slots import WaitSlots
 from app.api_keys import Caller
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, PointsError
 from app.event import Event, LogState, PlatformEvent, events, page, render_anyway, state_of
 from app.events.event_types import PLATFORM, PLATFORM_TYPES
 from app.messaging import process_redis
@@ -54,6 +54,20 @@ class PlatformEventList(BaseModel):
     last_sequence: _LastSequence
 
 
+class EventsExpired(PointsError):
+    """Events after `after` are no longer kept. `additional_data.oldest` is the sequence of the oldest that is."""
+
+    status = 410
+    field = "after"
+
+    def __init__(self, dropped_to: int) -> None:
+        super().__init__(
+            f"The events up to {dropped_to} are no longer kept; the oldest kept event has the sequence"
+            f" {dropped_to + 1}. Go on with after={dropped_to}, and read what you missed from the lists."
+        )
+        self.beside = {"oldest": dropped_to + 1}
+
+
 def _beyond(last_sequence: int) -> InvalidRequest:
     sentence = (
         f"The log ends at the sequence {last_sequence}. If you have seen a higher one, it was from another database, or"
@@ -64,8 +78,7 @@ def _beyond(last_sequence: int) -> InvalidRequest:
 
 _BAD_QUERY = refusal(
     "BadEventsQuery",
-    "The query has faults; or the events after `after` are no longer all kept, and the sentence names the oldest one;"
-    " or `after` is beyond the end of the log.",
+    "The query has faults; or `after` is beyond the end of the log.",
     _beyond(3),
     examples=["beyond_the_log"],
 )
@@ -133,7 +146,8 @@ def _next_events(log: _Log, asked: EventsRequest) -> dict[str, Any]:
     """Return the next events. With `wait`, return once there is one, or with none when the time is over.
 
     Raises:
-        InvalidRequest: events after `after` are no longer kept, or `after` is beyond the end of the log.
+        EventsExpired: events after `after` are no longer kept.
+        InvalidRequest: `after` is beyond the end of the log.
     """
     found = _read(log, asked, asked.after)
     if not found.events and found.is_end and asked.wait_s:
@@ -171,11 +185,7 @@ def _refuse_outside(after: int, log: LogState) -> None:
     if after > log.last_sequence:
         raise _beyond(log.last_sequence)
     if after < log.dropped_to:
-        sentence = (
-            f"The events up to {log.dropped_to} are no longer kept; the oldest kept event has the sequence"
-            f" {log.dropped_to + 1}. Go on with after={log.dropped_to}, and read what you missed from the lists."
-        )
-        raise InvalidRequest({"after": [sentence]})
+        raise EventsExpired(log.dropped_to)
 
 
 def _wait(log: _Log, asked: EventsRequest, found: _Found) -> _Found:
@@ -198,7 +208,7 @@ def _wait(log: _Log, asked: EventsRequest, found: _Found) -> _Found:
     scopes=(READ,),
     query="events",
     answers=Answer(about="The events.", data=EventList, examples={"events": {}}),
-    refuses=[_BAD_QUERY],
+    refuses=[_BAD_QUERY, EventsExpired(4)],
 )
 def list_events(who: Caller) -> dict[str, Any]:
     """The event log of the organization in the key's mode, oldest first. Each event has a `sequence`: 1, 2, 3 … without
@@ -219,7 +229,7 @@ def list_events(who: Caller) -> dict[str, Any]:
     scopes=(),  # They follow from the types of events.
     query="events of the platform",
     answers=Answer(about="The events.", data=PlatformEventList, examples={"platform_events": {}}),
-    refuses=[_BAD_QUERY],
+    refuses=[_BAD_QUERY, EventsExpired(4)],
 )
 def list_platform_events(who: PlatformCaller) -> dict[str, Any]:
     """The event log of the platform, by the rules of `GET /v1/events`: a `sequence` without a gap, oldest first, within

@@ -45,7 +45,7 @@ class AsyncConsumer(Generic[T]):
 
         Raises:
             NoAnswer: the service was out of reach for longer than `patience_s`: run it again.
-            Invalid: the stored sequence is older than what the service keeps.
+            Gone: the stored sequence is older than what the service keeps.
         """
         async for page in self._points.events.pages(after=await self._stored() or None, types=self._types, follow=True):
             await self._take_page(page)

@@ -45,7 +45,7 @@ class Consumer(Generic[T]):
 
         Raises:
             NoAnswer: the service was out of reach for longer than `patience_s`: run it again.
-            Invalid: the stored sequence is older than what the service keeps.
+            Gone: the stored sequence is older than what the service keeps.
         """
         for page in self._points.events.pages(after=self._stored() or None, types=self._types, follow=True):
             self._take_page(page)

@@ -28,7 +28,7 @@ class Events:
         `after` None begins with the oldest event that is kept.
 
         Raises:
-            Invalid: events after `after` are no longer kept; the sentence names the oldest.
+            Gone: events after `after` are no longer kept (`events_expired`); the sentence names the oldest.
         """
         for page in self.pages(after=after, types=types, page_size=page_size):
             for event in page.events:
@@ -53,7 +53,7 @@ class Events:
 
         Raises:
             NoAnswer: the service was out of reach for longer than `patience_s`.
-            Invalid: events after `after` are no longer kept; the sentence names the oldest.
+            Gone: events after `after` are no longer kept (`events_expired`); the sentence names the oldest.
         """
         for page in self.pages(after=after, types=types, follow=True):
             for event in page.events:
