@@ -45,15 +45,16 @@ def delay_s(failures: int, *, retry_after_s: float | None) -> float:
     """Return how many seconds to wait after a failure.
 
     The wait is spread by a fifth, so that receivers that failed together are not tried together. A receiver may ask for
-    longer, up to twice the step.
+    another, of up to twice the step; one of less than a second is a second.
 
     Args:
         failures: how often this event has failed, including this time.
         retry_after_s: what the receiver requested.
     """
     step = SCHEDULE_S[min(failures, len(SCHEDULE_S)) - 1]
-    spread = step * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311  # nosec B311  # It guards no secret.
-    return max(spread, min(retry_after_s or 0.0, 2 * step))
+    if retry_after_s is not None:
+        return min(max(retry_after_s, 1.0), 2 * step)
+    return step * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311  # nosec B311  # It guards no secret.
 
 
 def drop_old_deliveries(connection: Connection, *, at_most: int) -> int:
