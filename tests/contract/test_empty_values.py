@@ -1,6 +1,7 @@
 """An empty value does not mean what an absent one does: for every field of every call, as `/openapi.json` has them."""
 
 import copy
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -38,6 +39,21 @@ def test_a_value_of_another_type_or_out_of_bounds_is_a_fault_of_its_field(servic
     assert _had_by(made, operator) == before
     assert tried > {("/v1/points/send", ("send_at",)), ("/v1/points/verify", ("items", 0, "reference"))}
     assert len(tried) >= 80
+
+
+def test_a_parameter_that_is_unknown_empty_doubled_or_not_in_utf_8_is_a_fault_of_its_name(service: Service) -> None:
+    made, operator, described = organization(service), platform(service), description(service.url)
+    calls = [(path, method, call) for path, methods in described["paths"].items() for method, call in methods.items()]
+    with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as client:
+        for path, method, call in calls:
+            key = operator if "/platform/" in path else made.development if "/sandbox/" in path else made.live
+            headers = {"Authorization": f"Bearer {key.text}"}
+            names = [of["name"] for of in call["parameters"] if of.get("in") == "query"]
+            wrong = {f"{name}{rest}": name for name in names for rest in ("", "=", f"=1&{name}=1", "=%ff")}
+            for query, name in {**wrong, "nonsense=1": "nonsense"}.items() if path.startswith("/v1/") else ():
+                url = f"{re.sub('{[a-z_]+}', str(made.id), path)}?{query}"
+                answer = client.request(method, url, headers=headers, json=None if method == "get" else {})
+                assert (answer.status_code, name in answer.json()["errors"]) == (400, True), (url, answer.text)
 
 
 def _is_named(place: Place, errors: Collection[str]) -> bool:

@@ -42,6 +42,8 @@ def _failure() -> type[BaseModel]:
         """The error, for programs."""
 
         code: str = says_one_of(codes(), "A stable word.")
+        # With a factory, it is described as one that may be absent, and without a default.
+        oldest: int = says("With `events_expired`: the sequence of the oldest event kept.", default_factory=int, ge=1)
 
     class Failure(BaseModel):
         """Every error: the name of a field, and at least one sentence about it."""

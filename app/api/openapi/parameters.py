@@ -33,7 +33,7 @@ With a live key, and for any other word, it is a fault."""
 _PREFER = """\
 `respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most. Without one of these, or
 with another value of it, it is a fault; beside one of them, another preference is ignored."""
-_PREFER_FORM = {"pattern": "^(respond-async|wait=[0-9]{1,9})$"}
+_PREFER_FORM = {"pattern": "^(respond-async|wait=[0-9]{1,9})?$"}
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),

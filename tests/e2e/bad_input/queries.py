@@ -51,8 +51,8 @@ _RIGHT = [
         "created_to=2026-01-31T09:30-12:00&created_from=2026-01-31T09:30-11:45",
     ),
     *("created_from=0001-01-01T00:00:00Z", "created_to=9999-12-31T23:59:59.999999Z"),
-    "created_from=2030-01-01T00:00:00Z&created_to=2020-01-01T00:00:00Z",
 ]
+_TURNED_ROUND = "created_from=2030-01-01T00:00:00Z&created_to=2020-01-01T00:00:00Z"
 _UNKNOWN = [
     *((CANARY, CANARY), ("%00", "\0"), ("%ff", "\ufffd"), ("", "query"), ("Limit", "Limit")),
     *(("limit%5B%5D", "limit[]"), ("organization_id", "organization_id")),
@@ -81,4 +81,5 @@ CASES: list[Case] = [
         for query, name in _UNKNOWN
     ),
     *(_query(path, query, 200) for path in (_BATCHES, _TRANSACTIONS) for query in _RIGHT),
+    *(_query(path, _TURNED_ROUND, 400, "created_from", "created_to") for path in (_BATCHES, _TRANSACTIONS)),
 ]
