@@ -43,6 +43,13 @@ class Url(Field[str]):
         return value
 
 
+class Description(Text):
+    """A text for people; an empty one says nothing, and is none."""
+
+    def check(self, value: Any, limits: Settings) -> Any:
+        return super().check(value, limits) or None
+
+
 _URL = Url(
     "url",
     "The URL that events are sent to: https, without user info, at a public address.",
@@ -79,7 +86,7 @@ class Webhook(NamedTuple):
     description: Annotated[
         str | None,
         says("Its description; null if it has none.", "The shop"),
-        Shown(written=Text("description", "For people.", "The shop", length_max=255), null="none"),
+        Shown(written=Description("description", "For people.", "The shop", length_max=255), null="none"),
     ]
     disabled_reason: Annotated[
         str | None,

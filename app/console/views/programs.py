@@ -78,7 +78,7 @@ def webhooks() -> Page:
     if not form.is_submitted():
         return _list_page(WebhookForm(types="*"))
     types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
-    fields = {"url": form.url.data, "types": types, "description": form.description.data or None}
+    fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
         require_key()
         values = webhook_rows.new.read(fields, settings())

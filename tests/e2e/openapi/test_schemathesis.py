@@ -3,30 +3,50 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.service.inside import Service
 
 _HERE = Path(__file__).parent
+# The keys that make all calls, by their kinds: what they are made with.
+_KEYS: dict[str, dict[str, Any]] = {
+    "live": {},
+    "development": {"sandbox": True},
+    "with one scope": {"scopes": ["send"]},
+    "with bounds": {"batch_limit": 10**12, "daily_limit": 10**15, "expires_at": "2100-01-01"},
+}
 # About ten seconds on a machine of its own.
 _FINISHED_IN_S = 1_800
 
 
 @pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
-def test_schemathesis_finds_no_5xx_and_no_undocumented_answer(service: Service, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", _KEYS)
+def test_schemathesis_finds_nothing_valid_refused_and_nothing_invalid_accepted(
+    service: Service, tmp_path: Path, kind: str
+) -> None:
     caller = service.organization(1_000_000_000_000, sandbox_balance=1_000_000_000_000)
-    _try_out(service, caller.development, tmp_path)
+    made = service.platform("POST", f"organizations/{caller.id}/keys", name=kind, **_KEYS[kind])
+    _try_out(service, made["key"], tmp_path)
 
 
-def _try_out(service: Service, key: str, folder: Path, *more: str) -> None:
-    """Make all calls, or those that `more` chooses, with this key."""
+@pytest.mark.long
+@pytest.mark.timeout(_FINISHED_IN_S + 60)
+@pytest.mark.parametrize("scopes", [(), ("users:read",)], ids=["all scopes", "one scope"])
+def test_nor_with_a_key_of_the_platform(service: Service, tmp_path: Path, scopes: tuple[str, ...]) -> None:
+    options = [word for scope in scopes for word in ("--scope", scope)]
+    _try_out(service, service.json("platform-keys", "create", "Tried", *options)["key"], tmp_path)
+
+
+def _try_out(service: Service, key: str, folder: Path) -> None:
+    """Make all calls with this key."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli"),
             *("--config-file", str(_HERE / "schemathesis.toml"), "run", f"{service.url}/openapi.json"),
-            *("--header", f"Authorization: Bearer {key}", "--no-color", *more),
+            *("--header", f"Authorization: Bearer {key}", "--no-color"),
         ],
         cwd=folder,
         env=service.environment

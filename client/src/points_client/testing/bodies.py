@@ -14,12 +14,15 @@ from points_client.results import Item
 
 RECIPIENTS_MAX, AMOUNT_MAX = 10_000, 1_000_000_000
 _SEND = ("recipient", "recipients", "items", "amount", "atomic", "label", "expect", "metadata")
+# An empty value counts as missing in these alone, and of an item in its label.
+_MAY_BE_EMPTY = ("recipient", "recipients", "items", "amount", "atomic", "label")
 _ATOM, _LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", r"(?!xn--|..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{3,254}}\Z)(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
 _TEXT, _VISIBLE = r"[^\0]{1,255}", r"[!-~]{1,128}"
 # The texts that are known of each field and filter.
 _PATTERNS = {
-    **dict.fromkeys(("label", "first_name", "last_name"), _TEXT),
+    **dict.fromkeys(("label", "first_name"), _TEXT),
+    "last_name": f"({_TEXT})?",
     **dict.fromkeys(("reference", "external_id"), _VISIBLE),
     **dict.fromkeys(("debited", "credited", "allocated"), "true|false"),
     "idempotency_key": r"[!-~]{1,255}",
@@ -93,7 +96,7 @@ def body_of(request: httpx.Request, known: Collection[str]) -> dict[str, Any]:
         body = None
     if not isinstance(body, dict):
         raise NotInFake("a body that is not an object in JSON")
-    return _given(body, known)
+    return _given(body, known, _MAY_BE_EMPTY)
 
 
 def order_of(request: httpx.Request) -> Order:
@@ -136,7 +139,7 @@ def _items(name: str, body: Mapping[str, Any], faults: Faults) -> list[dict[str,
         item = {"email": one} if name != "items" else one
         if not isinstance(item, dict):
             raise NotInFake("an item that is no object")
-        own = {**dict.fromkeys(Item.__dataclass_fields__), **_given(item, Item.__dataclass_fields__)}
+        own = {**dict.fromkeys(Item.__dataclass_fields__), **_given(item, Item.__dataclass_fields__, ("label",))}
         of_email = f"{where}.email" if name == "items" else where
         faults.add(of_email, _email_fault(own["email"]))
         if name == "items":
@@ -189,8 +192,9 @@ def _is_like(row: Mapping[str, Any], field: str, value: str) -> bool:
     return bool(row[field] == {"true": True, "false": False}.get(value, value))
 
 
-def _given(body: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    given = {name: value for name, value in body.items() if value is not None and value not in ("", [])}
+def _given(body: Mapping[str, Any], known: Collection[str], may_be_empty: Collection[str]) -> dict[str, Any]:
+    empty = {name for name in may_be_empty if body.get(name) in ("", [])}
+    given = {name: value for name, value in body.items() if value is not None and name not in empty}
     for name in body:
         if name not in known or not (name == "email" or name not in given or _is_text_of(name, given[name])):
             raise NotInFake(f"the field {name}, or what it holds")
