@@ -13,8 +13,8 @@ from tests.contract.described import description
 from tests.contract.platform import Platform, platform
 from tests.service.up import Service
 
-_VALUES: tuple[Any, ...] = ("", [], {}, 0, False, " ")
-# In a send and a verify the first two count as missing, in these fields of the body.
+_VALUES: tuple[Any, ...] = ("", [], None, {}, 0, False, " ")
+# In a send and a verify the first three count as missing, in these fields of the body.
 _COUNT_AS_MISSING = {
     (call, (field,))
     for call in ("/v1/points/send", "/v1/points/verify", "/v1/points/sent-before")
@@ -82,7 +82,7 @@ def _cases(host: str) -> dict[tuple[str, str, Place, str], tuple[Any, Any]]:
             for name in content["examples"]:
                 example = described["components"]["examples"][name]["value"]
                 for place in dict.fromkeys(_places(described, content["schema"], example)):
-                    for value in _VALUES[2 if (path, place) in _COUNT_AS_MISSING else 0 :]:
+                    for value in _VALUES[3 if (path, place) in _COUNT_AS_MISSING else 0 :]:
                         body = _with(example, place, value)
                         if not form.is_valid(body):
                             cases[method.upper(), path, place, repr(value)] = value, body
