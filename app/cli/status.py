@@ -102,7 +102,7 @@ def _database(*, with_organizations: bool) -> Facts:
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     unknown: dict[str, Any] = dict.fromkeys(_OF_TABLES)
     try:
-        with engine.begin() as connection:
+        with engine.execution_options(isolation_level="REPEATABLE READ").begin() as connection:
             return {
                 "database": f"PostgreSQL {release_of_server(connection)}",
                 "database_error": why_read_only(connection),

@@ -40,7 +40,7 @@ def read_page(
     next_start: Callable[[Any], CursorPosition] = by_time,
     looked_at_max: int = LOOKED_AT_MAX,
 ) -> Page[Row]:
-    """Run a page's statement, in a transaction that does nothing else, and return the page.
+    """Run a page's statement and return the page. The planner's settings stay changed until the transaction ends.
 
     The statement's rows are in order, each with its number `rows_read`, counted from 1.
 
