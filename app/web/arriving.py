@@ -74,8 +74,8 @@ class ArrivingWorker(ThreadWorker):
                 break
             if conn not in self._without_place:
                 self.poller.unregister(conn.sock)
-            if conn.sock.arrived and (self._places or not is_short):
-                conn.sock.expect_no_more()  # Unless its key is good: the thread finds out.
+            if conn.sock.has_head and (self._places or not is_short):
+                conn.sock.expect_no_more()  # It is a 408, unless the key is good: the thread finds out.
                 self._start_waiting(conn)
             else:
                 self._drop(conn)

@@ -79,6 +79,11 @@ class CallerSocket(socket.socket):
         return len(received)
 
     @property
+    def has_head(self) -> bool:
+        """Tell whether the head of the request has arrived, as far as it is looked for."""
+        return self._bytes is not None or len(self.arrived) >= AHEAD_BYTES
+
+    @property
     def is_whole(self) -> bool:
         """Tell whether all of the request has arrived."""
         return self._bytes is not None and len(self.arrived) >= self._bytes

@@ -94,6 +94,8 @@ def _drop_trailers(lines: bytes, *, from_trailer: bool) -> list[tuple[str, str]]
 _DISCARDED_BODIES = 4
 # How long the caller has to read the last answer of a connection and to close its side.
 _LINGER_S = 2.0
+# For one that was too slow already: few threads wait for such callers, and there may be many.
+_LINGER_TOO_SLOW_S = 0.25
 # gunicorn's errors of requests that are errors of our answer.
 _OURS = (InvalidResponseHeader, InvalidResponseHeaderName)
 
@@ -130,7 +132,7 @@ class GatewayWorker(ArrivingWorker):
         conn.data_ready = True  # Else gunicorn waits in a selector.
         kept = super().handle(conn)
         if not kept:
-            conn.sock.read_until = time.monotonic() + _LINGER_S
+            conn.sock.read_until = time.monotonic() + (_LINGER_TOO_SLOW_S if conn.sock.is_too_slow else _LINGER_S)
             with contextlib.suppress(OSError):  # Already closed.
                 conn.close(graceful=True)
         return kept
