@@ -33,7 +33,7 @@ def test_events_past_their_time_are_dropped_and_the_caller_is_told_where_to_go_o
     client = create_app().test_client()
     headers = {"Authorization": f"Bearer {key}"}
     refused = client.get("/v1/platform/events?after=3", headers=headers)
-    assert refused.status_code == 400
+    assert (refused.status_code, refused.get_json()["additional_data"]["oldest"]) == (410, 5)
     assert "after=4" in refused.get_json()["errors"]["after"][0]
     for query in ("", "?after=4"):
         found = client.get(f"/v1/platform/events{query}", headers=headers).get_json()["data"]
