@@ -90,6 +90,33 @@ def test_a_call_through_nginx_is_encrypted_and_answered_as_web_answers_it(tmp_pa
             assert caller.get("/metrics", extensions=reached).status_code == 404
 
 
+def test_what_nginx_answers_itself_is_in_the_envelope_for_programs_and_a_page_for_people(tmp_path: Path) -> None:
+    with _nginx(tmp_path, web_port=free_port()) as port, httpx.Client(verify=False, timeout=60) as caller:  # noqa: S501
+        url, long = f"https://{ports.HOST}:{port}", b" " * (9 * 1024 * 1024 + 1)
+        for method, path, status, code, more in (
+            ("GET", "/metrics", 404, "not_found", {}),
+            ("POST", "/v1/points/send", 413, "body_too_large", {"content": long}),
+            ("POST", "/v1/points/send", 502, "out_of_reach", {"json": {}}),
+            ("GET", "/v1/organization", 502, "out_of_reach", {"headers": {"X-Request-Id": "mine-1"}}),
+            ("GET", "/v1/organization", 400, None, {"headers": {"X-Long": "x" * 40_000}}),
+            ("GET", "/" + "x" * 40_000, 414, None, {}),
+        ):
+            answer = caller.request(method, f"{url}{path}", **more)
+            assert answer.status_code == status, path
+            document, headers = answer.json(), answer.headers
+            assert list(document) == ["success", "data", "errors", "additional_data"]
+            assert (document["success"], document["data"]) == (False, None)
+            assert all(isinstance(sentence, str) for [sentence] in document["errors"].values())
+            assert document["additional_data"] == (None if code is None else {"code": code})
+            told = ("Content-Type", "Cache-Control", "Vary", "Via", "Server")
+            assert [headers[name] for name in told] == [
+                *("application/json", "no-store, private", "Accept, Authorization", "1.1 points", "nginx")
+            ]
+            assert ("Retry-After" in headers) == (status >= 500)
+            assert headers["X-Request-Id"] == "mine-1" or re.fullmatch("[0-9a-f]{32}", headers["X-Request-Id"])
+        assert caller.get(f"{url}/console/sign-in").headers["Content-Type"] == "text/html"
+
+
 def test_web_hears_nothing_of_a_request_until_nginx_has_all_of_it(tmp_path: Path) -> None:
     body = b'{"recipients": ["ada@example.com"], "amount": 1}'
     head = f"POST /v1/points/send HTTP/1.1\r\nHost: {_NAME}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
