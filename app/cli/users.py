@@ -117,12 +117,13 @@ def erase(user_id: int) -> Answer:
 def import_file(file: Path, sheet: str | None = None) -> Answer:
     """Register the users of a list: a workbook (.xlsx, .xls, .ods), or a CSV file in UTF-8, UTF-16 or Windows-1252.
 
-    A heading names the columns email, first_name and last_name, in any order. The last name may be
-    blank, for people with one name. Rows are committed in groups of 20,000, or of fewer if much is held
-    for them. Importing a file again is harmless: users who are registered already stay unchanged. So
-    after an interruption, just give the command again. Bad rows are named with their lines, and written
-    with the reasons to a file beside the list: people.errors.csv for people.csv. Exit status 1 when
-    there are bad rows; the others are registered all the same.
+    A heading names the columns email, first_name and last_name, in any order, and may name external_id,
+    your own ids of the users: then a row in conflict with a user who is registered is a bad one. The
+    last name may be blank, for people with one name. Rows are committed in groups of 20,000, or of fewer
+    if much is held for them. Importing a file again is harmless: users who are registered already stay
+    unchanged. So after an interruption, just give the command again. Bad rows are named with their
+    lines, and written with the reasons to a file beside the list: people.errors.csv for people.csv.
+    Exit status 1 when there are bad rows; the others are registered all the same.
     """
     from app.cli.users_import import import_users  # noqa: PLC0415  # Slow, and not needed to show a user.
 

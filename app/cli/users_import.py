@@ -2,9 +2,9 @@
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
@@ -13,19 +13,30 @@ from app.cli.operator_command import by_operator
 from app.cli.options import opened_list
 from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
-from app.ledger.registering import register_in_steps
+from app.fields.field import FieldFault
+from app.ledger.registering import EXTERNAL_ID, conflicts_of, firsts, register_in_steps
 from app.recipient_files.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet
 from app.recipient_files.list_file import ListFile
 from app.recipient_files.rows import Row, Unreadable
+from app.settings import settings
 from app.values.numbers import points
 
 CHUNK_ROWS = 20_000
-_COLUMNS = {"email": EMAIL, "first_name": ("first_name",), "last_name": ("last_name",)}
+_EXTERNAL_ID = "external_id"
+_COLUMNS = {"email": EMAIL, **{name: (name,) for name in ("first_name", "last_name", _EXTERNAL_ID)}}
 
 
 class BadRow(NamedTuple):
     line: int
     reason: str
+
+
+class _Good(NamedTuple):
+    """A row with the user that it names."""
+
+    row: Row
+    cells: Sequence[str]
+    user: users.NewUser
 
 
 @dataclass(kw_only=True)
@@ -42,38 +53,56 @@ def import_users(path: Path, *, sheet: str | None = None) -> Imported:
     """Register the users of a file; `sheet` is the name or number of a workbook's sheet.
 
     Raises:
-        Refused: it is not a list with the three columns, or Ctrl-C came; what is committed stays.
+        Refused: it is not a list with the columns, or Ctrl-C came; what is committed stays.
     """
     counts = Imported()
     with path.open("rb") as raw, opened_list(raw, path.name, sheet) as text, _Errors(path) as errors:
         file = ListFile(text)
         places = _places(file)
+        errors.columns = list(places)
         try:
             with progress_bar(f"Importing {file.name}", total=file.size_bytes) as advance_to:
                 for chunk in _chunks(file, places, counts, errors):
-                    _register(chunk, counts)
+                    _register(chunk, counts, errors)
                     advance_to(file.bytes_read)
         except KeyboardInterrupt:
             raise Refused(
                 f"Interrupted: {points(counts.registered)} are registered. Give the command again to import the rest."
             ) from None
     counts.errors_file = errors.written
+    counts.bad_rows.sort()
     return counts
 
 
-def _register(chunk: list[users.NewUser], counts: Imported) -> None:
-    for step in register_in_steps(chunk, by=by_operator()):
+def _register(chunk: Sequence[_Good], counts: Imported, errors: "_Errors") -> None:
+    """Register users. If the list has their external ids, a row in conflict with a user is a bad one."""
+    new, has_ids = [good.user for good in chunk], _EXTERNAL_ID in errors.columns
+    counts.already_registered += len(new)
+    for step in register_in_steps(list(firsts(new).values()) if has_ids else new, by=by_operator()):
         counts.registered += len(step.user_ids)
-        counts.already_registered += step.looked_at - len(step.user_ids)
+        counts.already_registered -= len(step.user_ids)
+    for good, conflict in zip(chunk, conflicts_of(new) if has_ids else (), strict=False):
+        if conflict is not None:
+            counts.already_registered -= 1
+            _leave_out(good.row, good.cells, conflict, counts, errors)
 
 
-def _places(file: ListFile) -> list[int]:
-    """Find the three columns.
+def _leave_out(row: Row, cells: Sequence[str], error: PointsError, counts: Imported, errors: "_Errors") -> None:
+    reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
+    # Interned, because a million bad rows share a few reasons; a `Fault` is more than a plain text.
+    counts.bad_rows.append(BadRow(row.line, sys.intern(str(reason))))
+    errors.write(row, reason, cells)
+
+
+def _places(file: ListFile) -> dict[str, int]:
+    """Find the columns: three, and that of the external ids if the list has it.
 
     Raises:
         Refused: the heading does not name all of them, or names any twice.
     """
     by_column = {column: file.places(names) for column, names in _COLUMNS.items()}
+    if not by_column[_EXTERNAL_ID]:
+        del by_column[_EXTERNAL_ID]
     if missing := [column for column, places in by_column.items() if not places]:
         raise Refused(
             f"{file.name} has no column {' and no column '.join(missing)}: its first line must name the columns"
@@ -81,22 +110,17 @@ def _places(file: ListFile) -> list[int]:
         )
     if twice := [column for column, places in by_column.items() if len(places) > 1]:
         raise Refused(f"{file.name} has the column {twice[0]} twice: remove one.")
-    return [places[0] for places in by_column.values()]
+    return {column: places[0] for column, places in by_column.items()}
 
 
-def _chunks(
-    file: ListFile, places: Sequence[int], counts: Imported, errors: "_Errors"
-) -> Iterator[list[users.NewUser]]:
-    chunk: list[users.NewUser] = []
-    for row in _to_the_end(file.rows(*places)):
-        cells = [row.cells[place] if place < len(row.cells) else "" for place in places]
+def _chunks(file: ListFile, places: Mapping[str, int], counts: Imported, errors: "_Errors") -> Iterator[list[_Good]]:
+    chunk: list[_Good] = []
+    for row in _to_the_end(file.rows(*places.values())):
+        cells = [row.cells[place] if place < len(row.cells) else "" for place in places.values()]
         try:
-            chunk.append(_new_user(row, cells, is_unicode=file.is_unicode))
+            chunk.append(_Good(row, cells, _new_user(row, cells, is_unicode=file.is_unicode)))
         except PointsError as error:
-            reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
-            # Interned, because a million bad rows share a few reasons; a `Fault` is more than a plain text.
-            counts.bad_rows.append(BadRow(row.line, sys.intern(str(reason))))
-            errors.write(row, reason, cells)
+            _leave_out(row, cells, error, counts, errors)
         if len(chunk) == CHUNK_ROWS:
             yield chunk
             chunk = []
@@ -116,8 +140,14 @@ def _new_user(row: Row, cells: Sequence[str], *, is_unicode: bool) -> users.NewU
     if row.fault is not None:
         raise Refused(f"The row {row.fault}")
     # An address keeps its apostrophe, and is refused: it may be the rest of something else.
-    email, first_name, last_name = cells[0], *map(from_spreadsheet, cells[1:])
-    return users.new_user(address_in(email, is_unicode=is_unicode), first_name, last_name)
+    email, first_name, last_name, *ids = cells[0], *map(from_spreadsheet, cells[1:])
+    user = users.new_user(address_in(email, is_unicode=is_unicode), first_name, last_name)
+    if not any(ids):
+        return user
+    try:
+        return replace(user, external_id=EXTERNAL_ID.check(ids[0], settings()))
+    except FieldFault as fault:
+        raise Refused(f"The external_id {fault}") from None
 
 
 class _Errors:
@@ -132,6 +162,7 @@ class _Errors:
         self._draft = self._target.with_suffix(".csv.unfinished")
         self._file: IO[str] | None = None
         self._can_be_written = True
+        self.columns: Sequence[str] = ()
         self.written: str | None = None
 
     def __enter__(self) -> Self:
@@ -151,7 +182,7 @@ class _Errors:
         if self._target.is_dir():
             raise IsADirectoryError(self._target)
         file = self._draft.open("w", encoding="utf-8", newline="")
-        csv.writer(file).writerow([*_COLUMNS, "line", "reason"])
+        csv.writer(file).writerow([*self.columns, "line", "reason"])
         return file
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

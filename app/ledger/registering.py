@@ -188,11 +188,9 @@ def register_many(entries: Sequence[NewUser | Faults], *, by: Author | None = No
         entries: the users; an entry at fault has its faults instead, and is registered as little as a conflict.
         by: who does it.
     """
-    firsts = _firsts(entries)
-    created = {user_id for step in register_in_steps(list(firsts.values()), by=by) for user_id in step.user_ids}
-    keys = [entry.address.key for entry in entries if isinstance(entry, NewUser)]
-    with transaction() as connection:
-        known = users.find_by_keys(connection, keys)
+    to_register = firsts(entries)
+    created = {user_id for step in register_in_steps(list(to_register.values()), by=by) for user_id in step.user_ids}
+    known = _known([entry for entry in entries if isinstance(entry, NewUser)])
     outcomes = []
     for place, entry in enumerate(entries):
         if not isinstance(entry, NewUser):
@@ -203,20 +201,32 @@ def register_many(entries: Sequence[NewUser | Faults], *, by: Author | None = No
             faults = {f"users.{place}.{conflict.field}": [conflict.sentence]}
             outcomes.append(Outcome(CONFLICT, None, faults))
         else:
-            is_new = user is not None and user.id in created and place in firsts
+            is_new = user is not None and user.id in created and place in to_register
             outcomes.append(Outcome(CREATED if is_new else EXISTS, user, None))
     return outcomes
 
 
-def _firsts(entries: Sequence[NewUser | Faults]) -> dict[int, NewUser]:
+def conflicts_of(new: Sequence[NewUser]) -> list[UserConflict | None]:
+    """Return, for each of some users who were to be registered, what has kept it from that, or None."""
+    known = _known(new)
+    return [_conflict(user, known.get(user.address.key)) for user in new]
+
+
+def _known(new: Sequence[NewUser]) -> dict[str, RegisteredUser]:
+    """Return the users with these addresses, by the keys of the addresses."""
+    with transaction() as connection:
+        return users.find_by_keys(connection, [user.address.key for user in new])
+
+
+def firsts(entries: Sequence[NewUser | Faults]) -> dict[int, NewUser]:
     """Return the entries to register by their places: of two with the same address or external id, the first."""
-    firsts: dict[int, NewUser] = {}
+    by_place: dict[int, NewUser] = {}
     addresses: set[str] = set()
     external_ids: set[str] = set()
     for place, entry in enumerate(entries):
         if isinstance(entry, NewUser) and entry.address.key not in addresses and entry.external_id not in external_ids:
-            firsts[place] = entry
+            by_place[place] = entry
             addresses.add(entry.address.key)
             if entry.external_id is not None:
                 external_ids.add(entry.external_id)
-    return firsts
+    return by_place

@@ -72,6 +72,32 @@ def test_the_users_of_a_workbook_are_those_of_its_sheet(tmp_path: Path) -> None:
         assert users.get(connection, CY).first_name == "1"
 
 
+def test_external_ids_are_imported_by_the_rules_of_the_call(path: Path) -> None:
+    path.write_text("email,first_name,last_name\ng@x.org,G,H\n")
+    import_users(path)
+    rows = (
+        *("a@x.org,A,B,one", "b@x.org,A,B,", "c@x.org,A,B,one", "a@x.org,A,B,one", "a@x.org,A,B,two"),
+        *("b@x.org,A,B,six", "d@x.org,A,B,a b", "g@x.org,G,H,seven", "g@x.org,Other,H,"),
+    )
+    path.write_text("".join(f"{line}\n" for line in ("email,first_name,last_name,External ID", *rows)))
+    imported = import_users(path)
+    assert (imported.registered, imported.already_registered) == (2, 1)
+    reasons = dict(imported.bad_rows)
+    assert list(reasons) == [4, 6, 7, 8, 9, 10]
+    for line, words in (
+        *((4, "that of another user"), (6, "external_id is another"), (7, "external_id is none")),
+        *((8, "no blanks"), (9, "external_id is none"), (10, "other names")),
+    ):
+        assert words in reasons[line], line
+    with transaction() as connection:
+        assert [users.get(connection, f"{name}@x.org").external_id for name in "ab"] == ["one", None]
+    mended = Path(imported.errors_file or "")
+    mended.write_text(mended.read_text().replace("c@x.org,A,B,one", "c@x.org,A,B,three"))
+    assert import_users(mended).registered == 1
+    with transaction() as connection:
+        assert users.get(connection, "c@x.org").external_id == "three"
+
+
 def test_bad_rows_hold_no_formula_and_once_mended_are_imported_with_the_names_they_had(path: Path) -> None:
     path.write_text(f"email,first_name,last_name\n=HYPERLINK(1),-Ann,=Lee\n'+cy@example.com,Cy,\n{BOB},Bob,'t Hooft\n")
     imported = import_users(path)
