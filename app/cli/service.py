@@ -39,6 +39,15 @@ class FaultyBody(Refused):
         self.places = {int(place[1]): sentences[0] for key, sentences in errors.items() if (place := _PLACE.match(key))}
 
 
+class NeverIssued(Refused):
+    """The batch of a send was cancelled or rejected. Its key never opens another."""
+
+    says = (
+        "The batch was cancelled or rejected: nobody in it was debited. Send a corrected list; or, to send this one"
+        " after all, name a new campaign with --again NAME."
+    )
+
+
 def running_url(data_dir: str) -> str:
     """Return the URL that `points up` has noted in the data directory.
 
@@ -162,7 +171,8 @@ class Service:
                 " recipients has changed since. Give the list and the command as they were then, and the difference in"
                 " another list; or, to pay everybody once more, name a new campaign with --again NAME."
             )
-        return Refused(_sentences_of(errors))
+        is_over = error.code in ("batch_cancelled", "batch_rejected")
+        return NeverIssued() if is_over else Refused(_sentences_of(errors))
 
 
 def in_order(calls: Iterable[tuple[T, Callable[[], R]]], *, at_most: int) -> Iterator[tuple[T, AsyncResult[R]]]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.batches import sent_lately
-from app.batches.batch import ISSUED, Batch
+from app.batches.batch import ISSUED, NEVER_ISSUED, Batch
 from app.batches.sent_lately import SentLately
 from app.batches.transaction import transactions_of
 from app.errors import Refused
@@ -54,16 +54,20 @@ def sent_before(connection: Connection, upload: UploadRow) -> SentBefore:
     return SentBefore(None if row is None else EarlierSend(*row), lately)
 
 
-# The second part finds a list that `points send` sent with the same amount and label.
-_LIST = text("""
+# The second part finds a list that `points send` sent with the same amount and label. What was cancelled, rejected or
+# refused has paid nobody.
+_LIST = text(f"""
     SELECT token, sent_at FROM (
         (SELECT token, sent_at FROM uploads
          WHERE organization_id = :organization_id AND sandbox = :sandbox AND digest = :digest
            AND sent_at IS NOT NULL AND id <> :id
+           AND EXISTS (SELECT FROM unnest(batch_ids) AS its (batch_id)
+                       WHERE (SELECT status FROM batches WHERE batches.id = its.batch_id) NOT IN {NEVER_ISSUED})
          ORDER BY sent_at DESC LIMIT 1)
         UNION ALL
         SELECT NULL, created_at FROM batches
         WHERE (organization_id, sandbox, idempotency_key) = (:organization_id, :sandbox, :key)
+          AND status NOT IN {NEVER_ISSUED}
     ) earlier ORDER BY sent_at DESC LIMIT 1
 """)
 

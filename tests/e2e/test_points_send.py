@@ -163,6 +163,25 @@ def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_
         assert [row["debited"] for row in _results(path)] == ["yes"] * 10
 
 
+def test_a_list_whose_batch_was_cancelled_is_said_to_be_so_and_the_corrected_one_is_sent(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    service.command("organizations", "approval", str(caller.id), "--above", "0", "--of", "all")
+    [wrong, _] = _write(path, 2)
+    assert "awaits an approval" in _send(service, path, caller, status=1)["error"]
+    assert len(_left_behind(path)) == 1
+    [batch] = service.call("GET", "/v1/batches", key=caller.live).json()["data"]["batches"]
+    assert service.call("POST", f"/v1/batches/{batch['batch_id']}/cancel", key=caller.live).status_code == 200
+    service.command("organizations", "approval", str(caller.id), "--above", "none")
+    same = path.with_name("same.csv")
+    same.write_text(path.read_text())
+    path.write_text(path.read_text().replace(wrong, f"right.{wrong}"))
+    assert _send(service, path, caller)["debited"] == 2
+    assert "cancelled or rejected: nobody in it was debited" in _send(service, same, caller, status=1)["error"]
+    assert _left_behind(path) == ["same.csv"]
+    assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
+
+
 def test_two_runs_of_a_list_do_not_go_on_at_the_same_time(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     with FlakyFront(service.url, fates=[HELD]) as front, _running(service, path, caller, front.url) as process:

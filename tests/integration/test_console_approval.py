@@ -78,6 +78,14 @@ def test_a_batch_is_rejected_with_a_reason_which_its_sender_sees(app: Flask, org
     late = mary.post(f"{batch}/approve", of="/members")
     assert "it was rejected" in words_of(mary.get(late.location))
     assert books.balance_of(organization_id) == 1_000
+    [token] = books.values("SELECT token FROM uploads WHERE sent_at IS NOT NULL")
+    assert "This list was rejected: nobody was debited." in words_of(ann.get(f"/send/{token}/outcome"))
+    assert "rejected" in words_of(ann.get("/lists"))
+    again = checked(ann, _LIST, label="Spring")
+    assert "sent to before" not in words_of(ann.get(again))
+    assert 'name="again"' not in ann.get(f"{again}/confirm").text
+    assert confirm(ann, again).status_code == 303
+    assert "sent to before" in words_of(ann.get(checked(ann, _LIST, label="Spring"))), "that one awaits an answer"
 
 
 def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organization_id: int) -> None:

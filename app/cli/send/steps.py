@@ -19,7 +19,7 @@ from app.cli.send import output
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Choices, Run
-from app.cli.service import FaultyBody, NoAnswer, Service, in_order
+from app.cli.service import FaultyBody, NeverIssued, NoAnswer, Service, in_order
 from app.cli.tables import progress_bar
 from app.errors import PointsError, Refused
 from app.local.terminal import interrupts_delayed
@@ -193,9 +193,19 @@ def _announced(run: Run) -> Iterator[tuple[Request, Callable[[], Sent]]]:
 
 
 def _resend_unanswered(run: Run) -> None:
-    """Send the unanswered requests again, under their keys."""
+    """Send the unanswered requests again, under their keys. One that can never be issued is forgotten.
+
+    Raises:
+        NeverIssued: it is one of this campaign.
+    """
     for request in list(run.results.unanswered):
-        _write(run, request, run.service.send(request.body, request.key))
+        try:
+            _write(run, request, run.service.send(request.body, request.key))
+        except NeverIssued as error:
+            run.results.withdraw(request)
+            if run.is_of_this_campaign(request.key):
+                raise
+            click.echo(f"A list that was sent before: {error.says.partition('. ')[0]}.", err=True)
 
 
 def _write(run: Run, request: Request, issued: Sent) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response, flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
-from app.batches.batch import AWAITING_APPROVAL, ISSUED, QUEUED, SCHEDULED, Batch, batches
+from app.batches.batch import AWAITING_APPROVAL, ISSUED, NEVER_ISSUED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.payloads import sums_of
 from app.console import files, slow_work
 from app.console.blueprints import Page, current_scope, pages
@@ -67,6 +67,7 @@ def outcome(token: str) -> Page:
         points=sum(row.debited_amount or 0 for row in rows),
         unpaid=sum(row.recipient_count - row.debited_count for row in rows if row.debited_count is not None),
         sums=sums,
+        ended=sorted({row.status for row in rows}) if all(row.status in NEVER_ISSUED for row in rows) else [],
     )
 
 
