@@ -90,6 +90,13 @@ def _require_options_of_postgresql(url: str) -> None:
         raise ValueError("its port cannot be read")
 
 
+def _public_url(url: str) -> str:
+    """Accept a scheme, a host and a port: the console is at `/console` there."""
+    if not re.fullmatch(r"https?://(?!-)([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?", url):
+        raise ValueError("it must be an address without a path, such as https://points.example.com")
+    return url.rstrip("/")
+
+
 def _rate(rate: str) -> str:
     if not re.fullmatch(r"off|[1-9][0-9]* ?(/|per) ?(second|minute|hour|day)", rate):
         raise ValueError("it must be off, or a number of calls per second, minute, hour or day, such as 50/second")
@@ -148,6 +155,9 @@ class Settings(TableSettings):
     keep_alive_s: int = Field(default=75, ge=1, le=3_600)
     rate_limit: Annotated[str, AfterValidator(_rate)] = "50/second"
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
+
+    # Where people reach the console: links to it begin so.
+    public_url: Annotated[str, AfterValidator(_public_url)] | None = None
 
     # Networks that webhooks may call although they are not public, also without TLS.
     webhook_allow: Annotated[tuple[IPNetwork, ...], NoDecode, BeforeValidator(_networks)] = ()

@@ -73,7 +73,7 @@ class _Registrations:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._holder = service.sender()
-        self._platform_key = service.platform_key("users:write")
+        self._platform_key = service.platform_key("users:register")
         self._emails: Iterator[str] = (f"{number}.newcomer@example.com" for number in itertools.count())
 
     def next(self, seconds: float) -> Plan:

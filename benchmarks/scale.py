@@ -106,7 +106,7 @@ class _Books:
         self._step = step
         self._senders = [service.sender() for _ in range(_ORGANIZATIONS)]
         self._key = self._senders[0].key
-        self._platform_key = service.platform_key("users:write")
+        self._platform_key = service.platform_key("users:register")
         self._steps = 0
         self._users = (filling.email_of_user(n * _STRIDE % population.users) for n in itertools.count())
         self._holders = (filling.email_of_holder(0, place) for place in range(filling.HOLDERS))

@@ -36,7 +36,8 @@ NOUNS = {
         change=changeUser erase=eraseUser""",
     "Organizations": """create=createOrganization get=showAnyOrganization list=listOrganizations
         change=changeOrganization refill=refill refills=listRefills create_key=createKey keys=listKeys
-        revoke_key=revokeKey add_member=createMember""",
+        revoke_key=revokeKey add_member=createMember members=listMembers link_member=linkMember
+        remove_member=removeMember""",
 }
 _ABOUTS = {
     "Own": "Calls about the organization of the key, and those that move its points.",
@@ -216,7 +217,9 @@ class _Call:
         if self._verb == "GET":
             summary = f"{'Yield' if self._is_list else 'Return'} {summary[0].lower()}{summary[1:]}"
         note = {**_MAY_BE_GONE, **_STAYS}.get(self._name, "")
-        text = prose(f"{self._operation['description'].partition(chr(10) * 2)[0]} {note}")
+        first, *rest = self._operation["description"].split("\n\n")
+        scope = rest[-1] if "platform_key" in str(self._operation.get("security")) and rest else ""
+        text = prose(f"{first} {scope} {note}")
         arguments, refusals = dict(self._arguments()), dict(self._refusals())
         return docstring(f"{summary}.", text, indent=" " * 8, Args=arguments, Raises=refusals)
 

@@ -20,7 +20,7 @@ from app.errors import (
     OutOfReach,
     PointsError,
 )
-from app.platform.keys import USERS_WRITE
+from app.platform.keys import USERS_CHANGE
 from app.reversals.accept import ReversalLost
 
 
@@ -157,7 +157,7 @@ OF_ORGANIZATION = refusal(
 OF_PLATFORM = refusal(
     "NotAllowed",
     "The key lacks the scope that the call needs; or it is one of an organization, and this call takes a platform key.",
-    InsufficientScope(USERS_WRITE),
+    InsufficientScope(USERS_CHANGE),
     examples=["scope_missing"],
 )
 

@@ -16,7 +16,7 @@ from app.members import links
 from app.members import members as member_rows
 from app.platform import keys as platform_rows
 from app.scope import Scope
-from app.settings import INT64_MAX
+from app.settings import INT64_MAX, settings
 from app.values.key_bounds import SCOPES, Bounds, in_order, parse_end
 from app.values.numbers import moment
 from app.values.texts import shown, with_name
@@ -33,7 +33,10 @@ _MEMBER_ID = RowId("member")
 _member_argument = click.argument("member", metavar="ID_OR_EMAIL")
 
 _url_option = click.option(
-    "--url", help="Where the members reach the service [default: where it runs from the data directory]."
+    "--url", help="Where people reach the console [default: POINTS_PUBLIC_URL, or where the service runs from here]."
+)
+_of_option = click.option(
+    "--organization", "organization_id", type=ORGANIZATION_ID, help="Needed with an address that several have."
 )
 
 
@@ -74,39 +77,43 @@ def list_members(connection: Connection, id_of_one: int | None, organization_id:
 
 @members.command()
 @_member_argument
+@_of_option
 @_url_option
 @change_command
-def link(connection: Connection, member: str, url: str | None) -> Answer:
+def link(connection: Connection, member: str, organization_id: int | None, url: str | None) -> Answer:
     """Print a new link for a member whose link has expired or who has forgotten the password.
 
     Earlier links stop working. The password still works until another is chosen.
     """
-    member_id = _id_of(connection, member)
-    token = links.make_link(connection, member_rows.lock(connection, member_id), by=None)
+    row = _locked(connection, member, organization_id)
+    member_id, token = row.id, links.make_link(connection, row, by=None)
     return _link_answer(member_id, token, url)
 
 
 @members.command()
 @_member_argument
+@_of_option
 @change_command
-def remove(connection: Connection, member: str) -> Answer:
+def remove(connection: Connection, member: str, organization_id: int | None) -> Answer:
     """Remove a member and end the member's sessions. What the member did stays in Activity."""
-    member_id = _id_of(connection, member)
-    member_rows.remove(connection, member_rows.lock(connection, member_id), by=None)
-    return Answer({"id": member_id, "removed": True}, sentence=f"Member {member_id} is removed.")
+    row = _locked(connection, member, organization_id)
+    member_rows.remove(connection, row, by=None)
+    return Answer({"id": row.id, "removed": True}, sentence=f"Member {row.id} is removed.")
 
 
-def _id_of(connection: Connection, member: str) -> int:
+def _locked(connection: Connection, member: str, organization_id: int | None) -> member_rows.Member:
     if "@" in member:
-        return member_rows.get_id(connection, member)
-    if not member.isdecimal():
+        member_id = member_rows.get_id(connection, member, organization_id)
+    elif member.isdecimal():
+        member_id = _MEMBER_ID.convert(member, None, None)
+    else:
         raise click.UsageError(f"ID_OR_EMAIL must be a member's id or e-mail address, but is {shown(member)}.")
-    return _MEMBER_ID.convert(member, None, None)
+    return member_rows.lock(connection, member_id, organization_id=organization_id)
 
 
 def _link_answer(member_id: int, token: str, url: str | None) -> Answer:
     running = DataDir(click.get_current_context().params["data_dir"]).read(RUNNING_FILE).get("web_url")
-    link = links.link_to(url or running or _USUAL_URL, token)
+    link = links.link_to(token, url=url or settings().public_url or running or _USUAL_URL)
     sentence = f"{link}\nMember {member_id} chooses a password there. The link is good once, for 24 hours."
     return Answer({"id": member_id, "link": link}, sentence=sentence)
 

@@ -41,8 +41,8 @@ def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
 
 
 def _about_link(web_url: str, token: str) -> list[str]:
-    link = f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:"
-    return [link, f"  {links.link_to(web_url, token)}", ""]
+    says = f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:"
+    return [says, f"  {links.link_to(token, url=settings().public_url or web_url)}", ""]
 
 
 def _new_token(keys: Keys) -> str | None:

@@ -80,6 +80,8 @@ def _start(
     Raises:
         KeyboardInterrupt: an interrupt came during a wait.
     """
+    web_url = f"http://{ports.HOST}:{port}"
+    os.environ.setdefault("POINTS_PUBLIC_URL", web_url)
     with _no_command_at_work(datadir, supervisor, terminal):
         supervisor.end_leftovers()
         ports.require_free(port, option="--port")
@@ -97,7 +99,6 @@ def _start(
     supervisor.start(parts.beat())
     supervisor.start(parts.web(port))
     supervisor.start(parts.flower(flower_port, datadir.password("flower"), datadir.path / "flower"))
-    web_url = f"http://{ports.HOST}:{port}"
     flower_url = f"http://{ports.HOST}:{flower_port}"
     datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
     is_ready = partial(ports.answers, f"{web_url}/readyz")

@@ -173,7 +173,9 @@ def _meet_member() -> Page | None:
     if current is None:
         return _ask_to_sign_in()
     g.session_id, g.member, g.organization_name = current.session_id, current.member, current.organization_name
-    g.time_zone = current.time_zone
+    g.time_zone, g.has_others = current.time_zone, current.has_others
+    if session.get("member_id") != g.member.id:  # Who signs in next in this browser goes on as the same member.
+        session["member_id"] = g.member.id
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()

@@ -89,6 +89,7 @@ def _names() -> dict[str, Any]:
     return {
         "member": member,
         "organization_name": g.get("organization_name"),
+        "has_others": g.get("has_others", False),
         "mode": g.get("mode", "live"),
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,

@@ -23,10 +23,10 @@ LINK_HOURS = 24
 
 
 class MemberConflict(Refused):
-    """A member has the address."""
+    """A member of the organization has the address."""
 
     field = "email"
-    says = "A member has this e-mail address already."
+    says = "A member of the organization has this e-mail address already."
 
 
 def add(
@@ -46,7 +46,7 @@ def add(
     Raises:
         InvalidAddress: `email` is not an e-mail address.
         NotFound: there is no such organization.
-        Refused: a name is not acceptable, or a member has this address already.
+        Refused: a name is not acceptable, or a member of the organization has this address already.
     """
     assert role in ROLES, "the caller has checked the role"
     address = parse(email)
@@ -71,8 +71,25 @@ _CREATE = text("""
 """)
 
 
-def link_to(url: str, token: str) -> str:
-    """Return the link by which a member chooses a password; `url` is where the service is reached."""
+class NoPublicUrl(Refused):
+    """The service does not know where people reach its console, so it can make no link."""
+
+    code = "no_public_url"
+    field = "link"
+    says = (
+        "A link begins with the setting POINTS_PUBLIC_URL, which is not set: whoever runs the service sets it to where"
+        " people reach the console."
+    )
+
+
+def link_to(token: str, *, url: str | None) -> str:
+    """Return the link by which a member chooses a password; `url` is where people reach the console.
+
+    Raises:
+        NoPublicUrl: nobody has said that.
+    """
+    if url is None:
+        raise NoPublicUrl
     return f"{url.rstrip('/')}/console/link/{token}"
 
 
@@ -92,6 +109,17 @@ _MAKE_LINK = text("""
     UPDATE members SET link_hash = :link_hash,
                        link_expires_at = clock_timestamp() + make_interval(hours => :link_hours)
     WHERE id = :id
+""")
+
+
+def password_like(connection: Connection, member: Member) -> str | None:
+    """Return a stored password of the same person, here or elsewhere, whose salt the next shall have; None: none."""
+    like: str | None = connection.execute(_PASSWORD_LIKE, {"email_key": parse(member.email).key}).scalar()
+    return like
+
+
+_PASSWORD_LIKE = text("""
+    SELECT password_hash FROM members WHERE email_key = :email_key AND password_hash IS NOT NULL ORDER BY id LIMIT 1
 """)
 
 

@@ -3,14 +3,18 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 from app.errors import NotFound, Refused
+from app.noun import Noun
+from app.noun_fields import Id, says, says_one_of
 from app.postgres.database import row_to, row_with_id
 from app.scope import Author
 from app.values.addresses import parse
+from app.values.ids import require_id
 
 # Each role includes the ones before it.
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
@@ -36,25 +40,52 @@ class Member:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListedMember(Member):
-    """A member as a list shows it."""
+MemberId = Annotated[Id, says("The id of the member.", 2)]
+MemberEmail = Annotated[str, says("The address, trimmed.", "mary@example.com")]
+MemberRole = Annotated[str, says_one_of(ROLES, "What the member may do.", "admin")]
+GivenName = Annotated[str, says("The given name.", "Mary")]
+FamilyName = Annotated[str, says("The family name; empty if there is none.", "Jackson")]
 
-    has_password: bool
-    is_locked: bool
-    created_at: datetime
+
+class ListedMember(NamedTuple):
+    """A person who may use the console of an organization."""
+
+    id: MemberId
+    organization_id: Annotated[Id, says("The organization.", 1)]
+    email: MemberEmail
+    first_name: GivenName
+    last_name: FamilyName
+    role: MemberRole
+    has_password: Annotated[bool, says("False: the link was not used yet.", True)]
+    is_locked: Annotated[bool, says("True: ten wrong passwords; it ends after 15 minutes, or by a new link.", False)]
+    created_at: Annotated[
+        datetime, says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    ]
+
+    @property
+    def name(self) -> str:
+        return f"{self.first_name} {self.last_name}".strip()
+
+
+members = Noun(
+    ListedMember,
+    "member",
+    "members",
+    schema="Member",
+    computed={
+        "has_password": lambda of: f"{of}password_hash IS NOT NULL",
+        "is_locked": lambda of: f"coalesce({of}locked_until > clock_timestamp(), false)",
+    },
+)
 
 
 def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
     """Return the members of an organization (None: of all), oldest first, without removed ones."""
-    rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
-    return [row_to(ListedMember, row) for row in rows]
+    return [ListedMember(*row) for row in connection.execute(_FIND_ALL, {"organization_id": organization_id})]
 
 
-_FIND_ALL = text("""
-    SELECT id, organization_id, email, first_name, last_name, role, password_hash IS NOT NULL AS has_password,
-           coalesce(locked_until > clock_timestamp(), false) AS is_locked, created_at
-    FROM members
+_FIND_ALL = text(f"""
+    SELECT {members.columns} FROM members
     WHERE organization_id = coalesce(CAST(:organization_id AS bigint), organization_id) AND removed_at IS NULL
     ORDER BY id
 """)
@@ -68,20 +99,29 @@ def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, s
     return {member_id: f"{first} {last}".strip() for member_id, first, last in rows}
 
 
-def get_id(connection: Connection, email: str) -> int:
-    """Return the id of the member with an e-mail address.
+def get_id(connection: Connection, email: str, organization_id: int | None) -> int:
+    """Return the id of the member with an e-mail address, of an organization or (None) of the only one.
 
     Raises:
         InvalidAddress: the text is no e-mail address.
         NotFound: there is no such member, or the member was removed.
+        Refused: several organizations have such a member.
     """
-    member_id: int | None = connection.execute(
-        text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL"),
-        {"email_key": parse(email).key},
-    ).scalar()
-    if member_id is None:
+    found = connection.execute(_BY_EMAIL, {"email_key": parse(email).key, "organization_id": organization_id}).all()
+    if not found:
         raise NotFound("member", email)
-    return member_id
+    if len(found) > 1:
+        ids = ", ".join(str(row.organization_id) for row in found)
+        raise Refused(f"This is a member of organizations {ids}: choose one by --organization.")
+    return int(found[0].id)
+
+
+_BY_EMAIL = text("""
+    SELECT id, organization_id FROM members
+    WHERE email_key = :email_key AND removed_at IS NULL
+      AND organization_id = coalesce(CAST(:organization_id AS bigint), organization_id)
+    ORDER BY organization_id
+""")
 
 
 def get_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
@@ -142,6 +182,18 @@ def remove(connection: Connection, member: Member, *, by: int | None) -> None:
     record(connection, actions.MEMBER_REMOVED, member, by=by)
 
 
+def remove_once(connection: Connection, member_id: int, *, organization_id: int) -> None:
+    """Remove a member for the platform; of one that was removed before, nothing changes.
+
+    Raises:
+        NotFound: the organization never had such a member.
+    """
+    require_id("member", member_id)
+    was_removed = text("SELECT removed_at IS NOT NULL FROM members WHERE id = :id AND organization_id = :of")
+    if not connection.execute(was_removed, {"id": member_id, "of": organization_id}).scalar():
+        remove(connection, lock(connection, member_id, organization_id=organization_id), by=None)
+
+
 _REMOVE = text("""
     UPDATE members SET removed_at = clock_timestamp(), password_hash = NULL, link_hash = NULL, link_expires_at = NULL
     WHERE id = :id
@@ -149,13 +201,19 @@ _REMOVE = text("""
 
 
 def end_sessions(connection: Connection, member: Member, *, by: int | None) -> int:
-    """End the sessions of a locked member; return how many were ended."""
+    """End the sessions of a locked member, and the ways here from elsewhere; return how many sessions were ended."""
+    connection.execute(_CLOSE_WAYS, {"id": member.id})
     ended = connection.execute(END_SESSIONS, {"id": member.id}).rowcount
     if ended:
         record(connection, actions.SESSIONS_ENDED, member, by=by)
     return ended
 
 
+_CLOSE_WAYS = text("""
+    UPDATE member_sessions SET opens_others = false
+    WHERE opens_others AND member_id IN (SELECT other.id FROM members m JOIN members other USING (email_key)
+                                         WHERE m.id = :id)
+""")
 END_SESSIONS = text("""
     UPDATE member_sessions SET revoked_at = clock_timestamp()
     WHERE member_id = :id AND revoked_at IS NULL AND expires_at > clock_timestamp()

@@ -4,6 +4,7 @@ Here too: the forms that a session has used up, so that each has its effect once
 """
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -24,11 +25,12 @@ LOCK_MINUTES = 15
 
 
 class SignedIn(NamedTuple):
-    """A valid session: its member with the time zone, and the name of the member's organization."""
+    """A valid session: its member with the time zone, the member's organization, and whether it opens others too."""
 
     session_id: int
     organization_name: str
     time_zone: str
+    has_others: bool
     member: Member
 
 
@@ -63,18 +65,21 @@ class Try(NamedTuple):
     locks: bool
 
 
-def count_try(connection: Connection, email_key: str) -> Try | None:
-    """Count an attempt to sign in as a failure.
+def count_try(connection: Connection, email_key: str, *, member_id: int | None = None) -> list[Try]:
+    """Count an attempt to sign in as a failure of each member with the address, or of the given one alone.
 
-    Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count.
-    None: there is no such member, it has no password, or the account is locked.
+    Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count of
+    those whose password was right. A member without a password, or whose account is locked, is left out.
     """
-    parameters = {"email_key": email_key, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
-    row = connection.execute(_COUNT_TRY, parameters).one_or_none()
-    return None if row is None else Try._make(row)
+    parameters = {"email_key": email_key, "id": member_id, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
+    connection.execute(_LOCK_PERSON, parameters)
+    return [Try._make(row) for row in connection.execute(_COUNT_TRY, parameters)]
 
 
-# If the row changes meanwhile, PostgreSQL reads it again before the update, so each attempt is counted.
+# In one order, so that two sign-ins of a person do not wait for each other.
+_LOCK_PERSON = text("""
+    SELECT FROM members WHERE email_key = :email_key AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
+""")
 _COUNT_TRY = text(
     """
     UPDATE members SET
@@ -83,39 +88,56 @@ _COUNT_TRY = text(
         locked_until = CASE WHEN NOT is_new AND wrong_passwords + 1 >= :max THEN now + lock END
     FROM (SELECT clock_timestamp() AS now, make_interval(mins => :minutes) AS lock) clock
     WHERE email_key = :email_key AND removed_at IS NULL AND password_hash IS NOT NULL
-      AND (locked_until IS NULL OR locked_until <= now)
+      AND id = coalesce(CAST(:id AS bigint), id) AND (locked_until IS NULL OR locked_until <= now)
     RETURNING id, password_hash, locked_until IS NOT NULL
 """.replace("is_new", "(wrong_since IS NULL OR wrong_since <= now - lock OR locked_until IS NOT NULL)")
 )
 
 
-def note_wrong_password(connection: Connection, tried: Try | None, place: Place) -> None:
-    """Record that a password was wrong. For an unknown member this does the same work and records nothing."""
-    detail = f"{place}; the account is locked for {LOCK_MINUTES} minutes" if tried and tried.locks else str(place)
+def note_wrong_passwords(connection: Connection, wrong: Sequence[Try], place: Place) -> None:
+    """Record that a password was wrong for these members. For none of them the same work is done."""
     # Without a wait for the disk, which would tell by the time of the answer whether there is such a member.
     connection.execute(text("SET LOCAL synchronous_commit = off"))
-    member_id = None if tried is None else tried.member_id
-    parameters = {"id": member_id, "action": actions.WRONG_PASSWORD, "detail": detail[: actions.DETAIL_LENGTH_MAX]}
+    place_length_max = actions.DETAIL_LENGTH_MAX - len(_LOCKED)
+    parameters: dict[str, object] = {"action": actions.WRONG_PASSWORD, "locked": _LOCKED}
+    parameters |= {"place": str(place)[:place_length_max], "ids": [each.member_id for each in wrong]}
+    parameters["locks"] = [each.member_id for each in wrong if each.locks]
     connection.execute(_NOTE_WRONG, parameters)
 
 
+_LOCKED = f"; the account is locked for {LOCK_MINUTES} minutes"
 _NOTE_WRONG = text("""
     INSERT INTO actions (action, organization_id, subject_id, detail)
-    SELECT :action, organization_id, id, :detail FROM members WHERE id = CAST(:id AS bigint)
+    SELECT :action, organization_id, id, :place || CASE WHEN id = ANY(CAST(:locks AS bigint[])) THEN :locked ELSE '' END
+    FROM members WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
 
 
-def begin(connection: Connection, member_id: int, password_hash: str, place: Place = _UNKNOWN) -> str | None:
+def sign_in(connection: Connection, right: Sequence[Try], place: Place, *, last_id: int | None) -> str | None:
+    """Begin a session for a person whose password was right, as the member of `last_id` if it is one of them.
+
+    None: that password was changed, or the member removed, since the check.
+    """
+    for each in sorted(right):  # In the order in which they were locked.
+        connection.execute(_FORGET_TRIES, each._asdict())
+    chosen = min(right, key=lambda each: (each.member_id != last_id, each.member_id))
+    return begin(connection, chosen.member_id, chosen.password_hash, place, opens_others=True)
+
+
+def begin(
+    connection: Connection, member_id: int, password_hash: str, place: Place = _UNKNOWN, *, opens_others: bool = False
+) -> str | None:
     """Begin a session for a member whose password was right; return its token. Only its hash is stored.
 
     None: the password was changed, or the member removed, since the check.
     """
     token, token_hash = new_token()
-    organization_id = connection.execute(_FORGET_TRIES, {"id": member_id, "password_hash": password_hash}).scalar()
+    member = {"member_id": member_id, "password_hash": password_hash}
+    organization_id = connection.execute(_FORGET_TRIES, member).scalar()
     if organization_id is None:
         return None
-    session = {"member_id": member_id, "hash": token_hash, "hours": SESSION_HOURS, **place._asdict()}
-    connection.execute(_BEGIN, session)
+    session = {"hash": token_hash, "hours": SESSION_HOURS, "opens_others": opens_others, **place._asdict()}
+    connection.execute(_BEGIN, session | member)
     connection.execute(_FORGET_ENDED)
     actions.record(
         connection,
@@ -130,11 +152,11 @@ def begin(connection: Connection, member_id: int, password_hash: str, place: Pla
 
 _FORGET_TRIES = text("""
     UPDATE members SET wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
-    WHERE id = :id AND password_hash = :password_hash RETURNING organization_id
+    WHERE id = :member_id AND password_hash = :password_hash RETURNING organization_id
 """)
 _BEGIN = text("""
-    INSERT INTO member_sessions (member_id, hash, expires_at, browser, address)
-    VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours), :browser, :address)
+    INSERT INTO member_sessions (member_id, hash, expires_at, browser, address, opens_others)
+    VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours), :browser, :address, :opens_others)
 """)
 # Each new session deletes a few expired ones, so no scheduled task is needed for that.
 _FORGET_ENDED = text("""
@@ -149,17 +171,58 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    session_id, organization_name, time_zone, *member = row
-    return SignedIn(
-        session_id, organization_name, time_zone, Member(**dict(zip(Member.__slots__, member, strict=True)))
-    )
+    session_id, organization_name, time_zone, has_others, *member = row
+    of = Member(**dict(zip(Member.__slots__, member, strict=True)))
+    return SignedIn(session_id, organization_name, time_zone, has_others, of)
 
 
-_FIND = text("""
-    SELECT s.id, o.name, m.time_zone, m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
+# The other members with the address and the password of the member `m` of a session `s` that opens them.
+_OTHERS = """
+    FROM members other JOIN organizations of_other ON of_other.id = other.organization_id
+    WHERE s.opens_others AND other.email_key = m.email_key AND other.password_hash = m.password_hash
+      AND other.id <> m.id AND other.removed_at IS NULL AND coalesce(other.locked_until <= clock_timestamp(), true)
+"""
+_FIND = text(f"""
+    SELECT s.id, o.name, m.time_zone, EXISTS(SELECT {_OTHERS}), m.id, m.organization_id, m.email, m.first_name,
+           m.last_name, m.role
     FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
     WHERE s.hash = :hash AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND m.removed_at IS NULL
 """)
+
+
+class OtherOrganization(NamedTuple):
+    """An organization that a person may go on to without another sign-in, and who they are there."""
+
+    name: str
+    member_id: int
+    password_hash: str
+
+
+def find_others(connection: Connection, session_id: int) -> list[OtherOrganization]:
+    """Return the other organizations that a session opens, by their names."""
+    return [OtherOrganization(*row) for row in connection.execute(_FIND_OTHERS, {"id": session_id})]
+
+
+_FIND_OTHERS = text(f"""
+    SELECT others.* FROM member_sessions s JOIN members m ON m.id = s.member_id,
+           LATERAL (SELECT of_other.name, other.id, other.password_hash {_OTHERS}) others
+    WHERE s.id = :id ORDER BY others.name, others.id
+""")
+
+
+def go_on(connection: Connection, session_id: int, place: Place, *, own_id: int, other_id: int) -> str:
+    """End a session of a member and begin one of the same person in another organization; return its token.
+
+    Raises:
+        NotFound: the session does not open it.
+    """
+    for other in find_others(connection, session_id):
+        if other.member_id == other_id:
+            token = begin(connection, other_id, other.password_hash, place, opens_others=True)
+            if token is not None:
+                end(connection, session_id, member_id=own_id)
+                return token
+    raise NotFound("member", other_id)
 
 
 def find_all(connection: Connection, member_id: int) -> list[ListedSession]:

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection
 
 from app import api_keys, request_log
+from app.members.members import members as members_noun
 from app.organizations import refills as refill_noun
 from app.organizations import whole
 from app.pages.filters import CursorPosition, Filters, Page
@@ -20,6 +21,9 @@ def _kept(days: int) -> str:
 
 
 organizations = Listing(whole, is_by_time=False, scope=lambda _: [])
+members = Listing(
+    members_noun, is_by_time=False, scope=lambda _: ["organization_id = :organization_id", "removed_at IS NULL"]
+)
 keys = Listing(api_keys.keys, is_by_time=False, scope=lambda _: ["organization_id = :organization_id"])
 refills = Listing(refill_noun)
 deliveries = Listing(

@@ -228,7 +228,7 @@ _LISTS: dict[str, Sequence[Parameter]] = {
         *(*_PAGE, _email("Known by this address.")),
         Parameter("external_id", _reference, "With exactly this id of yours.", _REFERENCE_FORM, equals="external_id"),
     ),
-    **dict.fromkeys(("organizations", "keys", "entries", "deliveries"), _PAGE),
+    **dict.fromkeys(("organizations", "keys", "members", "entries", "deliveries"), _PAGE),
     "refills": (*_PAGE, _SANDBOX),
     "actions": (
         *_PAGE,

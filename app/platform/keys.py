@@ -15,9 +15,15 @@ from app.values.ids import require_id
 from app.values.key_hashes import new_platform_key
 from app.values.texts import checked_key_name
 
-USERS_READ, USERS_WRITE = "users:read", "users:write"
+USERS_READ, USERS_REGISTER = "users:read", "users:register"
+USERS_CHANGE, USERS_ERASE = "users:change", "users:erase"
 ORGANIZATIONS_READ, ORGANIZATIONS_WRITE = "organizations:read", "organizations:write"
-SCOPES = (USERS_READ, USERS_WRITE, ORGANIZATIONS_READ, ORGANIZATIONS_WRITE)
+REFILLS_WRITE, KEYS_WRITE = "refills:write", "keys:write"
+MEMBERS_READ, MEMBERS_WRITE = "members:read", "members:write"
+SCOPES = (
+    *(USERS_READ, USERS_REGISTER, USERS_CHANGE, USERS_ERASE),
+    *(ORGANIZATIONS_READ, ORGANIZATIONS_WRITE, REFILLS_WRITE, KEYS_WRITE, MEMBERS_READ, MEMBERS_WRITE),
+)
 
 
 def scopes_of_events(types: Sequence[str] | None) -> tuple[str, ...]:

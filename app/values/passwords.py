@@ -1,11 +1,11 @@
 """Passwords of members: what a password must be, and its hash by argon2."""
 
 import unicodedata
-from collections.abc import Sequence
+from base64 import b64decode
+from collections.abc import Collection, Sequence
 from functools import cache
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
+from argon2 import PasswordHasher, extract_parameters
 
 from app.errors import Refused
 
@@ -45,18 +45,23 @@ def _is_easy_to_guess(password: str, about: Sequence[str]) -> bool:
     return int(zxcvbn(password[:_LOOKED_AT], user_inputs=known)["score"]) < _SCORE_MIN
 
 
-def hash_password(password: str) -> str:
-    """Return the text by which a password is stored. It takes tens of milliseconds and 19 MiB."""
-    return _HASHER.hash(_bytes(password))
+def hash_password(password: str, like: str | None = None) -> str:
+    """Return the text by which a password is stored. It takes tens of milliseconds and 19 MiB.
+
+    Args:
+        like: another stored password of the same person: it gets its salt, so that equal passwords are equal texts.
+    """
+    if like is None:
+        return _HASHER.hash(_bytes(password))
+    salt = like.split("$")[-2]
+    hasher = PasswordHasher.from_parameters(extract_parameters(like))
+    return hasher.hash(_bytes(password), salt=b64decode(salt + "=" * (-len(salt) % 4)))
 
 
-def is_right(password: str, stored: str | None) -> bool:
-    """Tell whether a password is the stored one. If none is stored, the answer is no after the same work."""
-    try:
-        _HASHER.verify(stored or _nobody(), _bytes(password))
-    except (VerificationError, InvalidHashError):
-        return False
-    return stored is not None
+def right_ones(password: str, stored: Collection[str]) -> set[str]:
+    """Return those of a person's stored passwords that are this one, with the same work for none, one or several."""
+    by_salt = {text.rpartition("$")[0]: text for text in stored or [_nobody()]}
+    return {hash_password(password, like) for like in by_salt.values()} & set(stored)
 
 
 @cache

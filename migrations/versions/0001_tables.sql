@@ -122,7 +122,9 @@ CREATE TABLE platform_keys (
     name text COLLATE "C" NOT NULL CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
     scopes text[] COLLATE "C" NOT NULL CONSTRAINT ck_platform_keys_scopes_known CHECK (
             cardinality(scopes) >= 1
-            AND scopes <@ ARRAY['users:read', 'users:write', 'organizations:read', 'organizations:write']),
+            AND scopes <@ ARRAY['users:read', 'users:register', 'users:change', 'users:erase', 'organizations:read',
+                                'organizations:write', 'refills:write', 'keys:write', 'members:read',
+                                'members:write']),
     hash bytea NOT NULL CONSTRAINT uq_platform_keys_hash UNIQUE
         CONSTRAINT ck_platform_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
     start text COLLATE "C" NOT NULL,
@@ -131,10 +133,12 @@ CREATE TABLE platform_keys (
     revoked_at timestamptz
 );
 
--- A person of one organization. The row of a removed member is kept for the record; it allows no sign-in. `link_hash`
--- is the SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since
--- `wrong_since`; until `locked_until` no password is accepted. `time_zone` is for reading and writing times; stored are
--- times in UTC alone.
+-- A person of one organization; the same person may be a member of others, by other rows. The row of a removed member
+-- is kept for the record; it allows no sign-in. `password_hash` of one address has the same salt in all rows, so that
+-- one look tells which of them a password opens, and its time tells nobody how many there are. `link_hash` is the
+-- SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since `wrong_since`;
+-- until `locked_until` no password is accepted. `time_zone` is for reading and writing times; stored are times in UTC
+-- alone.
 CREATE TABLE members (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_members PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_members_organization_id REFERENCES organizations (id),
@@ -159,11 +163,12 @@ CREATE TABLE members (
     CONSTRAINT ck_members_removed_has_no_way CHECK (
         removed_at IS NULL OR password_hash IS NULL AND link_hash IS NULL)
 );
-CREATE UNIQUE INDEX uq_members_email_key ON members (email_key) WHERE removed_at IS NULL;
+CREATE UNIQUE INDEX uq_members_email_key ON members (email_key, organization_id) WHERE removed_at IS NULL;
 CREATE INDEX ix_members_organization_id ON members (organization_id);
 
 -- A member's session in one browser, found by the SHA-256 of a random token. `browser` and `address` are what the
--- browser said when it began.
+-- browser said when it began. `opens_others`: it began with a password that was counted as a try for all members of the
+-- address, so it may go on as those who have the same password; one that was just chosen is no try.
 CREATE TABLE member_sessions (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
     member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
@@ -172,6 +177,7 @@ CREATE TABLE member_sessions (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
     revoked_at timestamptz,
+    opens_others boolean NOT NULL DEFAULT false,
     browser text COLLATE "C" CONSTRAINT ck_member_sessions_browser_length CHECK (char_length(browser) <= 100),
     address text COLLATE "C" CONSTRAINT ck_member_sessions_address_length CHECK (char_length(address) <= 100)
 );

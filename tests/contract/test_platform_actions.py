@@ -64,6 +64,6 @@ def test_every_fault_of_the_query_is_named_and_the_scope_is_needed(service: Serv
     other = success(ours.get(_ACTIONS, limit=1, by="operator"))["next_cursor"]
     if other is not None:
         refusal(ours.get(_ACTIONS, limit=1, by="member", cursor=other), 400, "cursor")
-    answer = platform(service, "organizations:write", "users:read", "users:write").get(_ACTIONS)
+    answer = platform(service, "organizations:write", "users:read").get(_ACTIONS)
     assert "organizations:read" in refusal(answer, 403, "authorization")["authorization"][0]
     refusal(organization(service).live.get(_ACTIONS), 403, "authorization")

@@ -122,7 +122,7 @@ def test_the_log_of_an_organization_tells_its_own_part_and_the_platform_s_nothin
 
 def test_a_key_reads_the_types_of_its_scopes_and_is_refused_the_others(service: Service, acme: Organization) -> None:
     of_users, of_organizations = platform(service, "users:read"), platform(service, "organizations:read")
-    writing = platform(service, "users:write", "organizations:write")
+    writing = platform(service, "users:change", "organizations:write")
     for types in ("user.*", "user.changed,user.registered"):
         assert all(event["type"].startswith("user.") for event in _log(of_users, types=types)["events"])
     found = _log(of_organizations, types="organization.*,balance.*")["events"]

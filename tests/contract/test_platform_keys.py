@@ -1,5 +1,6 @@
 """Platform keys: who is let in, by which scope, and never to what is an organization's."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,20 +9,38 @@ from tests.contract.calls import Key, Organization, address, nothing_changes, re
 from tests.contract.platform import Platform, platform
 from tests.service.up import Service
 
-_USERS = "/v1/platform/users"
+_USERS, _ORGANIZATIONS = "/v1/platform/users", "/v1/platform/organizations"
 _ADA = {"email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace"}
 # Each call of the platform with the scope that it needs.
 _CALLS: list[tuple[str, str, Any, str]] = [
-    ("POST", _USERS, _ADA, "users:write"),
-    ("POST", f"{_USERS}/bulk", {"users": [_ADA]}, "users:write"),
+    ("POST", _USERS, _ADA, "users:register"),
+    ("POST", f"{_USERS}/bulk", {"users": [_ADA]}, "users:register"),
     ("GET", _USERS, None, "users:read"),
-    ("GET", f"{_USERS}/1", None, "users:read"),
-    ("GET", f"{_USERS}/1/entries", None, "users:read"),
-    ("PATCH", f"{_USERS}/1", {"last_name": "King"}, "users:write"),
+    ("GET", f"{_USERS}/{{id}}", None, "users:read"),
+    ("GET", f"{_USERS}/{{id}}/entries", None, "users:read"),
+    ("PATCH", f"{_USERS}/{{id}}", {"last_name": "King"}, "users:change"),
+    ("POST", f"{_USERS}/{{id}}/erase", None, "users:erase"),
+    ("POST", _ORGANIZATIONS, {"name": "Acme"}, "organizations:write"),
+    ("GET", _ORGANIZATIONS, None, "organizations:read"),
+    ("GET", f"{_ORGANIZATIONS}/{{id}}", None, "organizations:read"),
+    ("PATCH", f"{_ORGANIZATIONS}/{{id}}", {"name": "Acme"}, "organizations:write"),
+    ("POST", f"{_ORGANIZATIONS}/{{id}}/refills", {"amount": 1}, "refills:write"),
+    ("GET", f"{_ORGANIZATIONS}/{{id}}/refills", None, "organizations:read"),
+    ("POST", f"{_ORGANIZATIONS}/{{id}}/keys", {"name": "Till"}, "keys:write"),
+    ("GET", f"{_ORGANIZATIONS}/{{id}}/keys", None, "organizations:read"),
+    ("DELETE", f"{_ORGANIZATIONS}/{{id}}/keys/{{key_id}}", None, "keys:write"),
+    ("POST", f"{_ORGANIZATIONS}/{{id}}/members", _ADA | {"role": "viewer"}, "members:write"),
+    ("GET", f"{_ORGANIZATIONS}/{{id}}/members", None, "members:read"),
+    ("DELETE", f"{_ORGANIZATIONS}/{{id}}/members/{{member_id}}", None, "members:write"),
+    ("POST", f"{_ORGANIZATIONS}/{{id}}/members/{{member_id}}/link", None, "members:write"),
+    ("GET", "/v1/platform/actions", None, "organizations:read"),
 ]
+_SCOPES = list(dict.fromkeys(needed for *_, needed in _CALLS))
 
 
 def _call(key: Key, method: str, path: str, body: Any) -> Any:
+    """Make a call about rows that there are not."""
+    path = re.sub(r"\{\w+\}", "999999999", path)
     return key.call(method, path, **({} if body is None else {"json": body}))
 
 
@@ -31,17 +50,17 @@ def whole(service: Service) -> Platform:
 
 
 def test_a_platform_key_is_shown_once_and_listed_by_its_beginning(service: Service) -> None:
-    made = service.json("platform-keys", "create", "Billing", "--scope", "users:read", "--scope", "organizations:write")
+    made = service.json("platform-keys", "create", "Billing", "--scope", "users:read", "--scope", "refills:write")
     assert made["key"].startswith("pts_platform_")
-    assert made["scopes"] == ["users:read", "organizations:write"]
+    assert made["scopes"] == ["users:read", "refills:write"]
     [listed] = [one for one in service.json("platform-keys", "list") if one["id"] == made["id"]]
     assert (listed["name"], listed["scopes"]) == ("Billing", made["scopes"])
     assert made["key"].startswith(listed["start"])
     assert len(listed["start"]) == len("pts_platform_") + 4
     assert (listed["last_used_at"], listed["revoked_at"]) == (None, None)
     everything = service.json("platform-keys", "create", "Everything")
-    assert everything["scopes"] == ["users:read", "users:write", "organizations:read", "organizations:write"]
-    service.command("platform-keys", "create", "Wrong", "--scope", "users", status=2)
+    assert set(everything["scopes"]) == set(_SCOPES)
+    service.command("platform-keys", "create", "Wrong", "--scope", "users:write", status=2)
     service.command("platform-keys", "create", " ", status=1)
 
 
@@ -85,16 +104,25 @@ def test_a_key_of_the_wrong_kind_opens_nothing(acme: Organization, whole: Platfo
             assert answer.json()["additional_data"]["code"] == "wrong_key"
 
 
-def test_a_missing_scope_is_403_and_named_before_any_fault(service: Service) -> None:
-    keys = {
-        missing: platform(service, *({"users:read", "users:write", "organizations:read"} - {missing}))
-        for missing in ("users:read", "users:write")
+def test_each_call_needs_its_own_scope_which_is_named_before_any_fault(service: Service) -> None:
+    described = service.call("GET", "/openapi.json").json()["paths"]
+    ours = {
+        (method.upper(), path): operation["description"].rpartition("Scope: ")[2]
+        for path, operations in described.items()
+        for method, operation in operations.items()
+        if path.startswith("/v1/platform/") and path != "/v1/platform/events"
     }
+    assert ours == {(method, path): f"`{needed}`." for method, path, _, needed in _CALLS}
+    half_of = {"users:read", "users:change", "organizations:read", "keys:write", "members:write"}
+    halves = half_of, set(_SCOPES) - half_of
+    keys = [platform(service, *half) for half in halves]
     for method, path, body, needed in _CALLS:
-        for refused in (body, None if body is None else {"nonsense": 1}):
-            answer = _call(keys[needed], method, path, refused)
-            [sentence] = refusal(answer, 403, "authorization")["authorization"]
-            assert answer.json()["additional_data"]["code"] == "insufficient_scope"
-            assert needed in sentence
-    success(keys["users:write"].get(_USERS, limit=1))
-    success(keys["users:read"].register(address()), 201)
+        for half, key in zip(halves, keys, strict=True):
+            for given in (body, None if body is None else {"nonsense": 1}):
+                answer = _call(key, method, path, given)
+                if needed in half:
+                    assert answer.status_code in (200, 201, 400, 404, 409), (method, path)
+                    continue
+                [sentence] = refusal(answer, 403, "authorization")["authorization"]
+                assert answer.json()["additional_data"]["code"] == "insufficient_scope"
+                assert f"the scope {needed}," in sentence

@@ -128,21 +128,3 @@ def test_a_foreign_or_missing_key_or_organization_is_not_found(
         path = f"/v1/platform/organizations/{number}/keys"
         refusal(ours.get(path), 404, "organization")
         refusal(ours.call("POST", path, json={}), 404, "organization")
-
-
-def test_each_call_needs_its_scope_and_no_key_of_an_organization(
-    service: Service, acme: Organization, shop: int
-) -> None:
-    reading, writing = platform(service, "organizations:read"), platform(service, "organizations:write")
-    for key, method, path in (
-        (writing, "GET", _keys(shop)),
-        (reading, "POST", _keys(shop)),
-        (reading, "DELETE", _keys(shop, 1)),
-        (acme.live, "GET", _keys(acme.id)),
-        (acme.live, "POST", _keys(acme.id)),
-        (acme.live, "DELETE", _keys(acme.id, 1)),
-    ):
-        answer = key.call(method, path, **({"json": {}} if method == "POST" else {}))
-        refusal(answer, 403, "authorization")
-        code = "wrong_key" if key is acme.live else "insufficient_scope"
-        assert answer.json()["additional_data"]["code"] == code

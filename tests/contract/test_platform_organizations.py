@@ -154,22 +154,46 @@ def test_a_refill_is_booked_once_for_its_key_and_its_reference(ours: Platform) -
     assert success(_refill(ours, _make(ours)["id"], "once", amount=2), 201)["balance"] == 2
 
 
-def test_a_member_chooses_a_password_by_the_link_and_an_address_is_one_members(
+def test_members_are_made_listed_given_links_and_removed_in_each_organization_alone(
     service: Service, ours: Platform
 ) -> None:
-    made, email = _make(ours), address()
-    path = f"{_ORGANIZATIONS}/{made['id']}/members"
+    made, elsewhere, email = _make(ours), _make(ours), address()
+    path, their_path = (f"{_ORGANIZATIONS}/{each['id']}/members" for each in (made, elsewhere))
     body = {"email": f" {email} ", "first_name": "Mary", "last_name": "Jackson", "role": "admin"}
-    member = success(ours.call("POST", path, json=body), 201)
+    member = success(ours.call("POST", path, json=body, headers={"Host": "evil.example.com"}), 201)
     assert member | {"id": 0, "link": ""} == body | {"email": email, "id": 0, "link": ""}
     assert member["link"].startswith(f"{service.url}/console/link/")
     page = httpx.get(member["link"], trust_env=False, timeout=60)
     assert page.status_code == 200
     assert "password" in page.text
-    [listed] = service.json("members", "list", str(made["id"]))
-    assert (listed["id"], listed["role"], listed["has_password"]) == (member["id"], "admin", False)
     answer = ours.call("POST", path, json=body | {"email": email.upper()})
     refusal(answer, 409, "email")
     assert answer.json()["additional_data"]["code"] == "member_conflict"
-    other = {**body, "email": address()}
-    refusal(ours.call("POST", f"{_ORGANIZATIONS}/999999999/members", json=other), 404, "organization")
+    # The same person may be a member elsewhere, and nothing tells either organization of the other.
+    theirs = success(ours.call("POST", their_path, json=body), 201)
+    second = success(ours.call("POST", path, json=body | {"email": address()}), 201)
+
+    first_page = success(ours.get(path, limit=1))
+    last_page = success(ours.get(path, limit=1, cursor=first_page["next_cursor"]))
+    assert [one["id"] for one in first_page["members"] + last_page["members"]] == [second["id"], member["id"]]
+    [listed] = last_page["members"]
+    assert listed in service.json("members", "list", str(made["id"]))
+    assert listed | member == listed | {"link": member["link"]}
+    assert (listed["organization_id"], listed["has_password"], listed["is_locked"]) == (made["id"], False, False)
+
+    linked = success(ours.call("POST", f"{path}/{member['id']}/link"), 201)
+    assert linked | {"link": ""} == member | {"link": ""}
+    for link, status in ((member["link"], 404), (linked["link"], 200)):
+        assert httpx.get(link, trust_env=False, timeout=60).status_code == status
+    for _ in range(2):
+        assert ours.call("DELETE", f"{path}/{member['id']}").status_code == 204
+    assert [one["id"] for one in success(ours.get(path))["members"]] == [second["id"]]
+    assert httpx.get(linked["link"], trust_env=False, timeout=60).status_code == 404
+    for method, more in (("DELETE", ""), ("POST", "/link")):
+        for member_id in (theirs["id"], "999999999", "9" * 400):
+            refusal(ours.call(method, f"{path}/{member_id}{more}"), 404, "member")
+    refusal(ours.call("POST", f"{path}/{member['id']}/link"), 404, "member")
+    for method, sent in (("GET", {}), ("POST", {"json": body})):
+        refusal(ours.call(method, f"{_ORGANIZATIONS}/999999999/members", **sent), 404, "organization")
+    [action] = success(ours.get("/v1/platform/actions", organization=made["id"], limit=1))["actions"]
+    assert (action["action"], action["subject_id"], action["by"]["id"]) == ("member.removed", member["id"], ours.id)

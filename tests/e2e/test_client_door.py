@@ -208,7 +208,11 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         [done] = [one for one in platform.actions(organization=acme.id) if one.action == "organization.made"]
         assert done.by is not None
         assert (done.by.type, done.by.name, done.subject_id) == ("platform_key", "Tests", acme.id)
-        assert "/console/link/" in made_of.add_member(acme.id, address(), "Mary", role="admin").link
+        mary = made_of.add_member(acme.id, address(), "Mary", role="admin")
+        assert "/console/link/" in mary.link != made_of.link_member(acme.id, mary.id).link
+        assert [(one.id, one.has_password) for one in made_of.members(acme.id)] == [(mary.id, False)]
+        made_of.remove_member(acme.id, mary.id)
+        assert list(made_of.members(acme.id)) == []
 
         made = made_of.create_key(acme.id, "Till", sandbox=True)
         assert made.key not in repr(made)

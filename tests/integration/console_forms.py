@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from app.events.sequencer import number_events
 from tests.integration import books
-from tests.integration.visitors import PASSWORD, Visitor, sign_in, visitor
+from tests.integration.visitors import PASSWORD, Visitor, make_member, sign_in, visitor
 
 _LIST, _SENT = "a-list-that-is-not-sent-", "a-list-that-was-sent----"
 _PAGES_OF_LISTS = (_LIST, f"{_LIST}/confirm", f"{_SENT}/outcome")
@@ -164,6 +164,8 @@ def scene(app: Flask) -> Visitor:
     answer = admin.post("/send", of="/send", pasted="ann@example.com", amount="2")
     assert answer.status_code == 303, answer.text
     books.execute(f"UPDATE uploads SET token = '{_LIST}' WHERE sent_at IS NULL")
+    make_member(books.make_organization(name="Elsewhere"), admin.email, "viewer")
+    books.execute("UPDATE member_sessions SET opens_others = true")
     return admin
 
 

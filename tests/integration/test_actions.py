@@ -76,8 +76,8 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         *((platform_keys, "revoke", (1,), written) for written in ([("platform_key.revoked", None, 1, None)], [])),
         (members, "create", (1, "admin", None, {"email": "m@example.com", "first_name": "M", "last_name": "N"}),
          [("member.added", 1, 1, "admin")]),
-        (members, "link", ("1", None), [("member.link_made", 1, 1, None)]),
-        (members, "remove", ("m@example.com",), [("member.removed", 1, 1, None)]),
+        (members, "link", ("1", None, None), [("member.link_made", 1, 1, None)]),
+        (members, "remove", ("m@example.com", None), [("member.removed", 1, 1, None)]),
         (users, "create", ("bo@example.com", "Bo", "B"), [("user.registered", None, 1, None)]),
         (users, "change", (1, {"email": "b@example.com", "last_name": "C"}),
          [("user.changed", None, 1, "email, last_name")]),
@@ -92,8 +92,10 @@ def test_every_command_that_changes_something_writes_who_gave_it(
 
 
 @pytest.fixture
-def call() -> Callable[..., int]:
+def call(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Give the calls of a platform key, whose id is 1; each returns its status."""
+    monkeypatch.setenv("POINTS_PUBLIC_URL", "https://points.example.com")
+    forget_everything()
     _, key = books.run(platform_key_rows.create, "Billing")
     client: FlaskClient = create_app().test_client()
 
@@ -114,6 +116,8 @@ def test_every_call_of_the_platform_that_changes_something_writes_its_key(call: 
          [("organization.suspended", 1, 1, None), ("organization.changed", 1, 1, "name, low_balance")]),
         ("POST", "organizations/1/members", {"email": "m@example.com", "first_name": "M", "role": "viewer"},
          [("member.added", 1, 1, "viewer")]),
+        ("POST", "organizations/1/members/1/link", {}, [("member.link_made", 1, 1, None)]),
+        *(("DELETE", "organizations/1/members/1", {}, written) for written in ([("member.removed", 1, 1, None)], [])),
         *(("POST", "users", ada, written) for written in ([("user.registered", None, 1, None)], [])),
         *(("POST", "users/bulk", {"users": [ada, grace, {}]}, written)
           for written in ([("users.registered", None, None, "1")], [])),

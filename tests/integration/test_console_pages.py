@@ -17,6 +17,7 @@ from app.errors import InvalidKey, Refused
 from app.events.sequencer import number_events
 from app.members import members
 from app.members.members import ADMIN, VIEWER
+from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.scope import Scope
 from app.values.key_hashes import hash_key
@@ -184,6 +185,26 @@ def test_an_admin_makes_a_new_link_for_a_locked_member(app: Flask, admin: Visito
     client, new = app.test_client(), "quite another password"
     client.post(link, data={"csrf_token": forgery_token(client.get(link)), "password": new, "again": new})
     assert sign_in(app, "bo@example.com", new)[1].status_code == 303
+
+
+def test_a_link_begins_where_people_reach_the_console(
+    app: Flask, admin: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, key = books.run(platform_keys.create, "Billing")
+    headers = {"Authorization": f"Bearer {key}", "Host": "evil.example.com"}
+    path = f"/v1/platform/organizations/{admin.organization_id}/members/{admin.member_id}/link"
+
+    refused = app.test_client().post(path, headers=headers)
+    assert (refused.status_code, refused.get_json()["additional_data"]["code"]) == (409, "no_public_url")
+    assert "POINTS_PUBLIC_URL" in refused.get_json()["errors"]["link"][0]
+    assert books.values("SELECT link_hash FROM members") == [None]
+    page = f"/members/{admin.member_id}/link"
+    assert "http://localhost/console/link/" in admin.post(page, of="/members").text
+    monkeypatch.setenv("POINTS_PUBLIC_URL", "https://points.example.com/")
+    forget_everything()
+    assert "https://points.example.com/console/link/" in admin.post(page, of="/members").text
+    made = app.test_client().post(path, headers=headers)
+    assert made.get_json()["data"]["link"].startswith("https://points.example.com/console/link/")
 
 
 def test_sessions_are_ended_by_their_member_and_by_an_admin(app: Flask, admin: Visitor) -> None:

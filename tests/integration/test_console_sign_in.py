@@ -101,20 +101,21 @@ def test_wrong_unknown_removed_and_locked_are_answered_with_the_same_words(app: 
 
 def test_the_work_is_the_same_whether_there_is_such_a_member(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     make_member(books.make_organization(), "ann@example.com", "viewer")
+    for password in (PASSWORD, "quite another password"):
+        _choose(app.test_client(), _link(books.make_organization(), "twice@example.com"), password)
+    passwords.right_ones("", [])  # The first time it makes what it compares with.
     looked_at: list[str] = []
 
-    class Hasher:
-        hash = passwords._HASHER.hash
+    def hash_password(password: str, like: str | None = None) -> str:
+        looked_at.append(_real(password, like))
+        return looked_at[-1]
 
-        def verify(self, stored: str, password: bytes) -> bool:
-            looked_at.append(stored)
-            return bool(_real.verify(stored, password))
-
-    _real = passwords._HASHER
-    monkeypatch.setattr(passwords, "_HASHER", Hasher())
-    for email in ("ann@example.com", "nobody@example.com", "no address"):
+    _real = passwords.hash_password
+    monkeypatch.setattr(passwords, "hash_password", hash_password)
+    tried = ("ann@example.com", "twice@example.com", "nobody@example.com", "no address")
+    for email in tried:
         sign_in(app, email, "a wrong password")
-    assert len(looked_at) == 3
+    assert len(looked_at) == len(tried)
     assert {stored.rpartition("$")[0].rpartition("$")[0] for stored in looked_at} == {"$argon2id$v=19$m=19456,t=2,p=1"}
 
 
@@ -151,7 +152,50 @@ def test_of_many_tries_at_once_ten_are_looked_at() -> None:
 
     with ThreadPoolExecutor(16) as threads:
         outcomes = list(threads.map(count_try, range(32)))
-    assert sum(outcome is not None for outcome in outcomes) == 10
+    assert sum(len(outcome) for outcome in outcomes) == 10
+
+
+def test_one_password_opens_each_organization_where_the_person_has_it(app: Flask) -> None:
+    ids = [books.make_organization(name=name) for name in ("Acme", "Bakery", "Cinema")]
+    other = "quite another password"
+    for organization_id, password in zip(ids, (PASSWORD, PASSWORD, other), strict=True):
+        client = app.test_client()
+        _choose(client, _link(organization_id), password)
+        assert "Go to" not in client.get("/console/live/account").text, "a password that was just chosen is no try"
+
+    client, answer = sign_in(app, "ann@example.com")
+    assert answer.status_code == 303
+    copied = client.get_cookie("points_console", path="/console")
+    account = client.get("/console/live/account")
+    assert "Acme" in account.text
+    assert re.findall(r"Go to (\w+)", account.text) == ["Bakery"]
+    for member_id, status in ((3, 404), (2, 303)):
+        path = f"/console/live/account/organizations/{member_id}"
+        assert client.post(path, data={"csrf_token": forgery_token(account)}).status_code == status
+    account = client.get("/console/live/account")
+    assert re.findall(r"Go to (\w+)", account.text) == ["Acme"]
+    thief = app.test_client()
+    assert copied is not None
+    thief.set_cookie("points_console", copied.value, path="/console")
+    assert not _is_in(thief)
+    with transaction() as connection:
+        members.end_sessions(connection, members.lock(connection, 1), by=None)
+    assert "Go to" not in client.get("/console/live/account").text, "who is signed out at Acme does not go on there"
+    client.post("/console/live/sign-out", data={"csrf_token": forgery_token(account)})
+    form = {"email": "ann@example.com", "password": PASSWORD}
+    client.post("/console/sign-in", data=form | {"csrf_token": forgery_token(client.get("/console/sign-in"))})
+    assert "Bakery" in client.get("/console/live").text, "the organization of this browser"
+
+
+def test_a_password_that_one_organization_gave_is_a_counted_guess_at_the_others(app: Flask) -> None:
+    for password in (PASSWORD, "quite another password"):
+        _choose(app.test_client(), _link(books.make_organization()), password)
+    for _ in range(10):
+        assert sign_in(app, "ann@example.com", "quite another password")[1].status_code == 303
+    assert sign_in(app, "ann@example.com")[1].status_code == 403
+    assert sign_in(app, "ann@example.com", "quite another password")[1].status_code == 303
+    details = books.values("SELECT organization_id::text FROM actions WHERE action = 'member.wrong_password'")
+    assert details == ["1", "2"], "it is told when it locks an account, and when it is right nowhere"
 
 
 def test_a_session_is_over_after_twelve_hours_and_then_deleted_by_the_next(app: Flask) -> None:

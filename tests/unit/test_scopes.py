@@ -31,10 +31,3 @@ def test_the_description_of_each_call_names_them(client: FlaskClient) -> None:
         last = paths[call.path][call.method.lower()]["description"].rpartition("\n")[2]
         assert re.findall("`([a-z]+)`", last) == list(call.scopes), call.route
         assert last.startswith("Scope: ")
-
-
-def test_the_description_of_each_call_of_the_platform_names_the_scopes_that_it_needs() -> None:
-    for call in CALLS:
-        if call.is_of_platform and call.name != "listPlatformEvents":  # It needs those of the types of its events.
-            [scope] = call.scopes
-            assert f"Needs the scope `{scope}`." in " ".join(call.about.split()), call.route

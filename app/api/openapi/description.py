@@ -139,12 +139,13 @@ def _operation(each: Call) -> dict[str, Any]:
 
 
 def _needs(each: Call) -> str:
-    """Say which scope a key with scopes needs for a call; nothing of a call that takes no key of an organization."""
+    """Say which scope a key needs for a call; nothing of a call without a key, or whose docstring says it."""
+    scopes = " or ".join(f"`{scope}`" for scope in each.scopes)
     if each.is_of_platform or not each.has_key:
-        return ""
-    if not each.scopes:
-        return "\n\nScope: none; every key may make this call."
-    return f"\n\nScope: {' or '.join(f'`{scope}`' for scope in each.scopes)}, if the key has scopes."
+        return f"\n\nScope: {scopes}." if scopes else ""
+    return (
+        f"\n\nScope: {scopes}, if the key has scopes." if scopes else "\n\nScope: none; every key may make this call."
+    )
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

@@ -97,6 +97,7 @@ IDS = {
     **_id_of("user", "The `id` of the user.", 7),
     **_id_of("organization", "The `id` of the organization.", 1),
     **_id_of("key", "The `id` of the key.", 4, name="key_id"),
+    **_id_of("member", "The `id` of the member.", 2, name="member_id"),
 }
 # The queries, by what `@call` names: a list, a log or a statement.
 QUERIES: dict[str, list[dict[str, Any]]] = {

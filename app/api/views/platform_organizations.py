@@ -16,7 +16,7 @@ from app.errors import RefillConflict, RefillTooLarge
 from app.ledger.refill import open_organization, refill_once
 from app.organizations import refills, whole
 from app.pages import lists
-from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE, PlatformCaller
+from app.platform.keys import ORGANIZATIONS_READ, ORGANIZATIONS_WRITE, REFILLS_WRITE, PlatformCaller
 from app.platform.requests import (
     CHANGEABLE,
     CHANGED_ORGANIZATION,
@@ -26,13 +26,13 @@ from app.platform.requests import (
 )
 from app.postgres.database import single_statement, transaction
 
-_reading = partial(call, group="Platform", scopes=(ORGANIZATIONS_READ,))
-_writing = partial(call, group="Platform", scopes=(ORGANIZATIONS_WRITE,))
+_call = partial(call, group="Platform")
 
 
-@_writing(
+@_call(
     "POST /v1/platform/organizations",
     "Make an organization",
+    scopes=(ORGANIZATIONS_WRITE,),
     body=NEW_ORGANIZATION,
     read=read_new_organization,
     sent={"new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90}},
@@ -46,7 +46,7 @@ _writing = partial(call, group="Platform", scopes=(ORGANIZATIONS_WRITE,))
     ),
 )
 def create_organization(who: PlatformCaller, new: Mapping[str, Any]) -> Response:
-    """Its opening balances are refills. Needs the scope `organizations:write`."""
+    """Its opening balances are refills."""
     with transaction(by=who.author) as connection:
         organization_id = open_organization(connection, **new)
         organization = organizations.get_whole(connection, organization_id)
@@ -55,36 +55,37 @@ def create_organization(who: PlatformCaller, new: Mapping[str, Any]) -> Response
     return response
 
 
-@_reading(
+@_call(
     "GET /v1/platform/organizations",
     "All organizations, page by page",
+    scopes=(ORGANIZATIONS_READ,),
     query="organizations",
     answers=Answer(about="A page of the list.", data=whole.page(), examples={"organizations": {}}),
     refuses=[BAD_LIST_QUERY],
 )
 def list_organizations(who: PlatformCaller) -> Response:
-    """Newest first. `next_cursor` leads to the next page and is null at the end. Needs the scope
-    `organizations:read`.
-    """
+    """Newest first. `next_cursor` leads to the next page and is null at the end."""
     return page_answer("organizations", None, lists.organizations, whole.payload)
 
 
-@_reading(
+@_call(
     "GET /v1/platform/organizations/{id}",
     "One organization, in both modes",
+    scopes=(ORGANIZATIONS_READ,),
     name="showAnyOrganization",
     answers=Answer(about="The organization.", data=whole.model, examples={"any_organization": {}}),
     refuses=[NO_ORGANIZATION],
 )
 def show_organization(who: PlatformCaller, organization_id: int) -> dict[str, Any]:
-    """Needs the scope `organizations:read`."""
+    """With both balances, its options, and whether it may issue."""
     with single_statement() as connection:
         return whole.payload(organizations.get_whole(connection, organization_id))
 
 
-@_writing(
+@_call(
     "PATCH /v1/platform/organizations/{id}",
     "Change an organization",
+    scopes=(ORGANIZATIONS_WRITE,),
     body=CHANGED_ORGANIZATION,
     read=CHANGEABLE.read_sent,
     sent={"changed_organization": {"is_suspended": True}},
@@ -96,16 +97,17 @@ def show_organization(who: PlatformCaller, organization_id: int) -> dict[str, An
     refuses=[NO_ORGANIZATION],
 )
 def change_organization(who: PlatformCaller, organization_id: int, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends first.
-    Needs the scope `organizations:write`.
+    """Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends
+    first.
     """
     with transaction(by=who.author) as connection:
         return whole.payload(organizations.change(connection, organization_id, changes))
 
 
-@_writing(
+@_call(
     "POST /v1/platform/organizations/{id}/refills",
     "Put points into a balance",
+    scopes=(REFILLS_WRITE,),
     headers=["Idempotency-Key"],
     body=NEW_REFILL,
     sent={"new_refill": {"amount": 1_000, "reference": "invoice-7"}},
@@ -136,7 +138,7 @@ def change_organization(who: PlatformCaller, organization_id: int, changes: Mapp
 )
 def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
     """Adds points to the live or the sandbox balance. Send an `Idempotency-Key`, a `reference` or both: then you can
-    safely repeat a call whose answer was lost. Needs the scope `organizations:write`.
+    safely repeat a call whose answer was lost.
     """
     key = idempotency_key()
     with transaction(by=who.author) as connection:
@@ -148,16 +150,17 @@ def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
     return response
 
 
-@_reading(
+@_call(
     "GET /v1/platform/organizations/{id}/refills",
     "The refills of an organization, page by page",
+    scopes=(ORGANIZATIONS_READ,),
     query="refills",
     answers=Answer(about="A page of the list.", data=refills.page(), examples={"refills": {}}),
     refuses=[NO_ORGANIZATION, BAD_LIST_QUERY],
 )
 def list_refills(who: PlatformCaller, organization_id: int) -> Response:
     """Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a refill
-    too, which may take points away. Needs the scope `organizations:read`.
+    too, which may take points away.
     """
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = lists.refills

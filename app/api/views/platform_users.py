@@ -23,7 +23,7 @@ from app.ledger.registering import CHANGED_USER, NEW_USER, NEW_USERS, OUTCOMES, 
 from app.noun_fields import example, says, says_one_of
 from app.pages import entry_pages, lists
 from app.pages.entry_pages import entries
-from app.platform.keys import USERS_READ, USERS_WRITE, PlatformCaller
+from app.platform.keys import USERS_CHANGE, USERS_ERASE, USERS_READ, USERS_REGISTER, PlatformCaller
 from app.postgres.database import single_statement, transaction
 from app.users import NewUser, UserErased, registered
 
@@ -53,13 +53,13 @@ _AT_FAULT = {
 _TAKEN_BACK = {"type": "reversal", "amount": -20, "reversal_id": 2, "created_at": "2026-02-01T09:00:00.000000Z"}
 _NO_USER = refusal("NoUser", "There is no such user.", NotFound("user", 7))
 _claiming = partial(Answer, data=registered.model, beside=ClaimedAdditions, schema="ClaimingUserAnswer")
-_reading = partial(call, group="Platform", scopes=(USERS_READ,))
-_writing = partial(call, group="Platform", scopes=(USERS_WRITE,))
+_call = partial(call, group="Platform")
 
 
-@_writing(
+@_call(
     "POST /v1/platform/users",
     "Register a user",
+    scopes=(USERS_REGISTER,),
     body=NEW_USER,
     read=registering.read_new_user,
     sent={"new_user": _USER},
@@ -88,7 +88,7 @@ _writing = partial(call, group="Platform", scopes=(USERS_WRITE,))
 )
 def register_user(who: PlatformCaller, new: NewUser) -> Response:
     """Registers a user, and credits what is held for the address. Repeating the call changes nothing, so a retry needs
-    no key. Needs the scope `users:write`.
+    no key.
     """
     with transaction(by=who.author) as connection:
         user, is_new, claimed = registering.register_user(connection, new)
@@ -98,9 +98,10 @@ def register_user(who: PlatformCaller, new: NewUser) -> Response:
     return response
 
 
-@_writing(
+@_call(
     "POST /v1/platform/users/bulk",
     "Register up to 1,000 users",
+    scopes=(USERS_REGISTER,),
     body=NEW_USERS,
     read=registering.read_new_users,
     sent={"new_users": {"users": [_USER, {"email": "grace", "first_name": "Grace", "last_name": "Hopper"}]}},
@@ -114,7 +115,7 @@ def register_user(who: PlatformCaller, new: NewUser) -> Response:
 )
 def register_users(who: PlatformCaller, new: Any) -> dict[str, Any]:
     """Registers users in the order of the request, and credits what is held for each. An entry at fault or in conflict
-    is answered at its place and keeps no other back. Repeating the call changes nothing. Needs the scope `users:write`.
+    is answered at its place and keeps no other back. Repeating the call changes nothing.
     """
     return {"users": list(map(_outcome_payload, registering.register_many(new, by=who.author)))}
 
@@ -125,35 +126,38 @@ def _outcome_payload(outcome: Outcome) -> dict[str, Any]:
     return {"user": user, "status": outcome.status, "errors": outcome.faults}
 
 
-@_reading(
+@_call(
     "GET /v1/platform/users",
     "All users, page by page",
+    scopes=(USERS_READ,),
     query="users",
     answers=Answer(about="A page of the list.", data=registered.page(), examples={"users": {}}),
     refuses=[bad_query("BadUsersQuery", {"email": "The email parameter must be an e-mail address: it has no @-sign."})],
 )
 def list_users(who: PlatformCaller) -> Response:
     """The users, each with its exact balance, newest first. `next_cursor` leads to the next page and is null at the
-    end. A cursor does not expire. Needs the scope `users:read`.
+    end. A cursor does not expire.
     """
     return page_answer("users", None, lists.users, registered.payload)
 
 
-@_reading(
+@_call(
     "GET /v1/platform/users/{id}",
     "One user, with the balance",
+    scopes=(USERS_READ,),
     answers=Answer(about="The user.", data=registered.model, examples={"user": {}}),
     refuses=[_NO_USER],
 )
 def show_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
-    """The balance is exact at that moment. Needs the scope `users:read`."""
+    """The balance is exact at that moment."""
     with single_statement() as connection:
         return registered.payload(users.get_by_id(connection, user_id))
 
 
-@_writing(
+@_call(
     "PATCH /v1/platform/users/{id}",
     "Change a user",
+    scopes=(USERS_CHANGE,),
     body=CHANGED_USER,
     read=registering.read_changes,
     sent={"changed_user": {"email": "ada@example.org"}},
@@ -173,16 +177,17 @@ def show_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
 )
 def change_user(who: PlatformCaller, user_id: int, changes: Mapping[str, Any]) -> Response:
     """Changes the fields that are sent. A new address is the one by which the user is known from then on: what is held
-    for it is credited, and what the user has stays. Needs the scope `users:write`.
+    for it is credited, and what the user has stays.
     """
     with transaction(by=who.author) as connection:
         user, _, claimed = registering.change_user(connection, user_id, changes)
     return success(registered.payload(user), claimed=claims.payload(claimed))
 
 
-@_writing(
+@_call(
     "POST /v1/platform/users/{id}/erase",
     "Erase a user for good",
+    scopes=(USERS_ERASE,),
     answers=Answer(
         about="What is left of the user.",
         data=registered.model,
@@ -208,14 +213,15 @@ def erase_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
     reversals, events and uploaded lists. The id, the balance and all amounts stay, and a replay of a batch answers with
     what is left. What is sent to the address later finds no account; who registers with it is a new user. Of a user
     with many transactions this takes some seconds. Repeating the call goes on where it was interrupted, or changes
-    nothing. Needs the scope `users:write`.
+    nothing.
     """
     return registered.payload(erase(user_id, by=who.author))
 
 
-@_reading(
+@_call(
     "GET /v1/platform/users/{id}/entries",
     "What made a user's balance, page by page",
+    scopes=(USERS_READ,),
     query="entries",
     answers=Answer(
         about="A page of the list.",
@@ -227,7 +233,7 @@ def erase_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
 def list_entries(who: PlatformCaller, user_id: int) -> Response:
     """Credits, and what was taken back of them, newest first. Their sum is the balance: nothing is left out or comes
     twice while points are issued, claimed and taken back, and what is new comes first. `next_cursor` leads to the next
-    page and is null at the end. Needs the scope `users:read`.
+    page and is null at the end.
     """
     require = partial(users.require, user_id=user_id)
     return page_answer("entries", None, entry_pages.page, entries.payload, require=require, user_id=user_id)

@@ -5,18 +5,17 @@ from typing import Any
 
 from flask import g, render_template, request, session
 
-from app.console.blueprints import Page, current_member, current_zone, pages, to_page
-from app.console.browser import is_https
+from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
+from app.console.browser import is_https, sign_in_with
 from app.console.caller import change
 from app.console.forms import ChangePasswordForm, MemberForm, RoleForm, ZoneForm, say_beside
-from app.console.slow_work import password_work
-from app.console.views.sign_in import chosen_password, place, right_attempt
+from app.console.views.sign_in import chosen_password, hashed, place, right_tries
 from app.errors import Refused
 from app.members import links, sessions
 from app.members import members as rows
 from app.members.members import ADMIN, VIEWER, Member
-from app.postgres.database import single_statement, transaction
-from app.values import passwords
+from app.postgres.database import single_statement, snapshot, transaction
+from app.settings import settings
 from app.values.addresses import parse
 
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
@@ -101,7 +100,8 @@ def _member_page(member_id: int, form: RoleForm | None = None) -> str:
 
 
 def _link_page(member: Member, token: str) -> str:
-    url = links.link_to(f"{'https' if is_https() else 'http'}://{request.host}", token)
+    here = f"{'https' if is_https() else 'http'}://{request.host}"
+    url = links.link_to(token, url=settings().public_url or here)
     return render_template("console/link_made.html", of=member, url=url)
 
 
@@ -142,20 +142,31 @@ def end_session(session_id: int) -> Page:
     return to_page("account", "The session has ended.")
 
 
+@pages.post("/account/organizations/<int:member_id>", role=VIEWER)
+def go_on(member_id: int) -> Page:
+    """Go on in another organization of the same person, by the sign-in of this one."""
+    with transaction() as connection:
+        token = sessions.go_on(connection, g.session_id, place(), own_id=current_member().id, other_id=member_id)
+    sign_in_with(token)
+    return to_page("overview", mode=LIVE)
+
+
 def _with_new_password(current: str, password: str) -> str | None:
     """Change the password and return the token of a new session; None if the current password is wrong."""
-    if right_attempt(parse(current_member().email).key, current) is None:
+    member = current_member()
+    if not right_tries(parse(member.email).key, current, member_id=member.id):
         return None
-    with password_work.turn():
-        password_hash = passwords.hash_password(password)
+    password_hash = hashed(password, member)
     with change() as connection:
-        member = rows.lock(connection, current_member().id)
+        member = rows.lock(connection, member.id)
         links.choose_password(connection, member, password_hash)
         return sessions.begin(connection, member.id, password_hash, place())
 
 
 def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:
-    with single_statement() as connection:
+    with snapshot() as connection:
         own = sessions.find_all(connection, current_member().id)
+        others = sessions.find_others(connection, g.session_id)
     zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
-    return render_template("console/account.html", form=form, zone_form=zone_form, sessions=own, own=g.session_id)
+    of = {"sessions": own, "own": g.session_id, "others": others}
+    return render_template("console/account.html", form=form, zone_form=zone_form, **of)

@@ -59,24 +59,27 @@ def _token_for(email: str, password: str) -> str | None:
         email_key = parse(email).key
     except InvalidAddress:
         email_key = ""
-    attempt = right_attempt(email_key, password)
-    if attempt is None:
+    right = right_tries(email_key, password)
+    if not right:
         return None
     with transaction() as connection:
-        return sessions.begin(connection, attempt.member_id, attempt.password_hash, place())
+        return sessions.sign_in(connection, right, place(), last_id=session.get("member_id"))
 
 
-def right_attempt(email_key: str, password: str) -> sessions.Try | None:
-    """Return the attempt of a member to whom a password belongs; None, and it is noted, if it is wrong."""
+def right_tries(email_key: str, password: str, *, member_id: int | None = None) -> list[sessions.Try]:
+    """Return the tries of the members with an address (or of the given one) whose password this is.
+
+    That it is wrong is noted; if it is right for another member of the person, only what it locks.
+    """
     with transaction() as connection:
-        attempt = sessions.count_try(connection, email_key)
+        tries = sessions.count_try(connection, email_key, member_id=member_id)
     with password_work.turn():
-        is_right = passwords.is_right(password, None if attempt is None else attempt.password_hash)
-    if is_right and attempt is not None:
-        return attempt
-    with transaction() as connection:
-        sessions.note_wrong_password(connection, attempt, place())
-    return None
+        right_hashes = passwords.right_ones(password, [each.password_hash for each in tries])
+    wrong = [each for each in tries if each.password_hash not in right_hashes and (each.locks or not right_hashes)]
+    if wrong or not right_hashes:
+        with transaction() as connection:
+            sessions.note_wrong_passwords(connection, wrong, place())
+    return [each for each in tries if each.password_hash in right_hashes]
 
 
 @pages.post("/sign-out", role=VIEWER)
@@ -99,8 +102,7 @@ def link(token: str) -> Page:
     password = chosen_password(form, member)
     if password is None:
         return render_template("console/link.html", form=form, of=member)
-    with password_work.turn():
-        password_hash = passwords.hash_password(password)
+    password_hash = hashed(password, member)
     with transaction() as connection:
         member = links.find_by_link(connection, token)  # Another request may have used it up.
         if member is None:
@@ -110,6 +112,14 @@ def link(token: str) -> Page:
     assert session_token is not None, "the password was chosen in the same transaction"
     sign_in_with(session_token)
     return to_page("overview", mode="live")
+
+
+def hashed(password: str, member: Member) -> str:
+    """Return the text by which the password that a member has chosen is stored."""
+    with single_statement() as connection:
+        like = links.password_like(connection, member)
+    with password_work.turn():
+        return passwords.hash_password(password, like)
 
 
 def chosen_password(form: ChoosePasswordForm, member: Member) -> str | None:

@@ -29,6 +29,7 @@ __all__ = [
     "Item",
     "Key",
     "Limits",
+    "Member",
     "NewKey",
     "NewMember",
     "NewUser",
@@ -435,6 +436,33 @@ class Limits:
     recipients: int
     amount: int
     body_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Member(Result):
+    """A person who may use the console of an organization.
+
+    Attributes:
+        id: The id of the member.
+        organization_id: The organization.
+        email: The address, trimmed.
+        first_name: The given name.
+        last_name: The family name; empty if there is none.
+        role: What the member may do. Known: `viewer`, `sender`, `approver`, `admin`; others may come.
+        has_password: False: the link was not used yet.
+        is_locked: True: ten wrong passwords; it ends after 15 minutes, or by a new link.
+        created_at: When it was made.
+    """
+
+    id: int
+    organization_id: int
+    email: str
+    first_name: str
+    last_name: str
+    role: str
+    has_password: bool
+    is_locked: bool
+    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -851,8 +851,7 @@ class Actions(Noun):
 
         What the platform's programs did with their keys, operators by commands, and members of organizations in the
         console, newest first. Each is written in the transaction of the deed and never changed. It names what it is
-        about by ids. What an organization's programs do is in the list of its requests. Needs the scope
-        `organizations:read`.
+        about by ids. What an organization's programs do is in the list of its requests. Scope: `organizations:read`.
 
         Args:
             organization: What concerns this organization.
@@ -876,7 +875,7 @@ class Users(Noun):
         """Register a user.
 
         Registers a user, and credits what is held for the address. Repeating the call changes nothing, so a retry
-        needs no key. Needs the scope `users:write`.
+        needs no key. Scope: `users:register`.
 
         Args:
             email: The address of the person.
@@ -899,8 +898,8 @@ class Users(Noun):
         """Register up to 1,000 users.
 
         Registers users in the order of the request, and credits what is held for each. An entry at fault or in
-        conflict is answered at its place and keeps no other back. Repeating the call changes nothing. Needs the
-        scope `users:write`.
+        conflict is answered at its place and keeps no other back. Repeating the call changes nothing. Scope:
+        `users:register`.
 
         Args:
             users: The users to register, 1 to 1000. An entry at fault is answered at its place, and keeps no other
@@ -912,7 +911,7 @@ class Users(Noun):
     def get(self, user_id: int) -> results.PlatformUser:
         """Return one user, with the balance.
 
-        The balance is exact at that moment. Needs the scope `users:read`.
+        The balance is exact at that moment. Scope: `users:read`.
 
         Raises:
             NotFound (404): There is no such user. `code` is `not_found`.
@@ -925,7 +924,7 @@ class Users(Noun):
     ) -> Iterator[results.PlatformUser]:
         """Yield all users.
 
-        The users, each with its exact balance, newest first. Needs the scope `users:read`.
+        The users, each with its exact balance, newest first. Scope: `users:read`.
 
         Args:
             email: Known by this address.
@@ -938,7 +937,7 @@ class Users(Noun):
         """Yield what made a user's balance.
 
         Credits, and what was taken back of them, newest first. Their sum is the balance: nothing is left out or
-        comes twice while points are issued, claimed and taken back, and what is new comes first. Needs the scope
+        comes twice while points are issued, claimed and taken back, and what is new comes first. Scope:
         `users:read`.
 
         Raises:
@@ -951,7 +950,7 @@ class Users(Noun):
         """Change a user.
 
         Changes the fields that are sent. A new address is the one by which the user is known from then on: what is
-        held for it is credited, and what the user has stays. Needs the scope `users:write`.
+        held for it is credited, and what the user has stays. Scope: `users:change`.
 
         Args:
             email: The address by which the user is known from now on.
@@ -974,7 +973,7 @@ class Users(Noun):
         reversals, events and uploaded lists. The id, the balance and all amounts stay, and a replay of a batch
         answers with what is left. What is sent to the address later finds no account; who registers with it is a new
         user. Of a user with many transactions this takes some seconds. Repeating the call goes on where it was
-        interrupted, or changes nothing. Needs the scope `users:write`.
+        interrupted, or changes nothing. Scope: `users:erase`.
 
         Raises:
             NotFound (404): There is no such user. `code` is `not_found`.
@@ -999,7 +998,7 @@ class Organizations(Noun):
     ) -> results.PlatformOrganization:
         """Make an organization.
 
-        Its opening balances are refills. Needs the scope `organizations:write`.
+        Its opening balances are refills. Scope: `organizations:write`.
 
         Args:
             name: The name of the organization.
@@ -1028,7 +1027,7 @@ class Organizations(Noun):
     def get(self, organization_id: int) -> results.PlatformOrganization:
         """Return one organization, in both modes.
 
-        Needs the scope `organizations:read`.
+        With both balances, its options, and whether it may issue. Scope: `organizations:read`.
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
@@ -1039,7 +1038,7 @@ class Organizations(Noun):
     def list(self, *, page_size: int = 100) -> Iterator[results.PlatformOrganization]:
         """Yield all organizations.
 
-        Newest first. Needs the scope `organizations:read`.
+        Newest first. Scope: `organizations:read`.
         """
         asked = query(limit=page_size)
         return self._caller.rows(results.PlatformOrganization, "/v1/platform/organizations", "organizations", asked)
@@ -1050,7 +1049,7 @@ class Organizations(Noun):
         """Change an organization.
 
         Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends
-        first. Needs the scope `organizations:write`.
+        first. Scope: `organizations:write`.
 
         Args:
             name: The name of the organization.
@@ -1080,7 +1079,7 @@ class Organizations(Noun):
         """Put points into a balance.
 
         Adds points to the live or the sandbox balance. Send an `idempotency_key`, a `reference` or both: then you
-        can safely repeat a call whose answer was lost. Needs the scope `organizations:write`.
+        can safely repeat a call whose answer was lost. Scope: `refills:write`.
 
         Args:
             amount: The points to add.
@@ -1110,7 +1109,7 @@ class Organizations(Noun):
         """Yield the refills of an organization.
 
         Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a
-        refill too, which may take points away. Needs the scope `organizations:read`.
+        refill too, which may take points away. Scope: `organizations:read`.
 
         Args:
             sandbox: True: of the sandbox balance; else of the live one.
@@ -1136,7 +1135,7 @@ class Organizations(Noun):
     ) -> results.NewKey:
         """Make a key of an organization.
 
-        The key is shown once and not stored. Needs the scope `organizations:write`.
+        The key is shown once and not stored. Scope: `keys:write`.
 
         Args:
             name: What people call the key: 1 to 100 visible characters; None: nothing.
@@ -1169,7 +1168,7 @@ class Organizations(Noun):
     def keys(self, organization_id: int, *, page_size: int = 100) -> Iterator[results.Key]:
         """Yield the keys of an organization.
 
-        Newest first, of both modes, revoked ones included. Needs the scope `organizations:read`.
+        Newest first, of both modes, revoked ones included. Scope: `organizations:read`.
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
@@ -1180,7 +1179,7 @@ class Organizations(Noun):
     def revoke_key(self, organization_id: int, key_id: int) -> None:
         """Revoke a key of an organization.
 
-        At once and for good; again is the same answer. Needs the scope `organizations:write`.
+        At once and for good; again is the same answer. Scope: `keys:write`.
 
         Raises:
             NotFound (404): The organization has no such key, or there is no such organization. `code` is
@@ -1194,7 +1193,7 @@ class Organizations(Noun):
         """Make a member of an organization.
 
         A person who may use the console. The link leads to the page where they choose a password; it is good once,
-        for 24 hours, and shown once. Needs the scope `organizations:write`.
+        for 24 hours, and shown once. Scope: `members:write`.
 
         Args:
             email: The address of the person.
@@ -1204,7 +1203,8 @@ class Organizations(Noun):
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
-            Conflict (409): A member of this or another organization has the address. `code` is `member_conflict`.
+            Conflict (409): A member of the organization has the address; or the service does not know where people
+                reach its console. Nothing was written. `code` is `member_conflict` or `no_public_url`.
             NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
         call = Call(
@@ -1214,3 +1214,43 @@ class Organizations(Noun):
             repeatable=False,
         )
         return self._caller.answer(results.NewMember, call)
+
+    def members(self, organization_id: int, *, page_size: int = 100) -> Iterator[results.Member]:
+        """Yield the members of an organization.
+
+        Newest first, without those who were removed. Scope: `members:read`.
+
+        Raises:
+            NotFound (404): There is no such organization. `code` is `not_found`.
+        """
+        asked = query(limit=page_size)
+        return self._caller.rows(
+            results.Member, path("platform/organizations", organization_id, "members"), "members", asked
+        )
+
+    def link_member(self, organization_id: int, member_id: int) -> results.NewMember:
+        """Make a new link for a member.
+
+        For who has lost the first one or forgotten the password: good once, for 24 hours. An earlier link ends; the
+        password stays valid until another is chosen. Scope: `members:write`.
+
+        Raises:
+            NotFound (404): The organization has no such member, or there is no such organization. `code` is
+                `not_found`.
+            Conflict (409): The service does not know where people reach its console, so it can make no link. `code`
+                is `no_public_url`.
+        """
+        call = Call(method="POST", path=path("platform/organizations", organization_id, "members", member_id, "link"))
+        return self._caller.answer(results.NewMember, call)
+
+    def remove_member(self, organization_id: int, member_id: int) -> None:
+        """Remove a member of an organization.
+
+        At once and for good, with every session; again is the same answer. What the member did stays in the log. The
+        last admin may be removed too. Scope: `members:write`.
+
+        Raises:
+            NotFound (404): The organization has no such member, or there is no such organization. `code` is
+                `not_found`.
+        """
+        self._caller.delete(path("platform/organizations", organization_id, "members", member_id))
