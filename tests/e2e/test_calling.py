@@ -6,8 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,6 +25,8 @@ _ROOT = Path(__file__).parents[2]
 _PROGRAMS = {
     "python": ([sys.executable, "-"], None),
     "sh": (["bash", "-euo", "pipefail", "-s"], ["curl", "--version"]),
+    "js": (["node", "--input-type=module", "-"], ["node", "-e", "AbortSignal.timeout; fetch"]),
+    "php": (["php"], ["php", "-r", "curl_init();"]),
 }
 # In an answer that is printed, they are other ones each time.
 _CHANGING = ("id", "batch_id", "name", "created_at")
@@ -52,22 +56,54 @@ def _run(service: Service, caller: Organization, language: str, code: str) -> st
     """Run a block with the address and the key of the running service in the place of those that are printed."""
     written = code.replace("http://127.0.0.1:8000", service.url).replace("pts_dev_…", caller.development)
     assert "…" not in written
+    done = _done(service.url, caller.development, language, written)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _done(url: str, key: str, language: str, code: str) -> subprocess.CompletedProcess[str]:
     program, needed = _PROGRAMS[language]
     if needed and (
         shutil.which(needed[0]) is None or subprocess.run(needed, capture_output=True, check=False).returncode
     ):
         pytest.skip(f"{needed[0]} is not here, or too old, so this block of the documentation was not run")
-    environment = os.environ | {"URL": service.url, "KEY": caller.development}
-    done = subprocess.run(
-        program, input=written, env=environment, capture_output=True, text=True, timeout=120, check=False
+    environment = os.environ | {"URL": url, "KEY": key}
+    return subprocess.run(
+        program, input=code, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    """Answers as a proxy that refuses every call, and counts them."""
+
+    calls: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.calls.append(self.path)
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(413)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<html>Request Entity Too Large</html>")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(("language", "code"), _blocks("docs/calling.md", "Never pay twice", "js", "php"))
+def test_a_sample_stops_at_a_4xx_whoever_has_answered_it(language: str, code: str) -> None:
+    with ThreadingHTTPServer((ports.HOST, 0), _Refusing) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        _Refusing.calls.clear()
+        stopped = _done(f"http://{ports.HOST}:{proxy.server_port}", "pts_dev_x", language, code)
+        proxy.shutdown()
+    assert (stopped.returncode != 0, _Refusing.calls) == (True, ["/v1/points/send"]), stopped.stderr
+    assert "413" in stopped.stderr
 
 
 @pytest.mark.parametrize(
     ("language", "code"),
-    [*_blocks("README.md", "A first call", "sh", "python"), *_blocks("docs/calling.md", None, "sh", "python")],
+    [*_blocks("README.md", "A first call", "sh", "python"), *_blocks("docs/calling.md", None, *_PROGRAMS)],
 )
 def test_a_block_runs_as_it_stands(service: Service, caller: Organization, language: str, code: str) -> None:
     printed = _run(service, caller, language, code)
@@ -112,11 +148,16 @@ def test_the_rehearsals_print_what_the_page_says(service: Service, caller: Organ
 
 
 def test_the_platform_adopts_it_as_its_page_says(service: Service, caller: Organization) -> None:
+    page = _section("docs/adopting.md", None)
+    made = re.findall(r'platform-keys create "(.+)" --scope (.+)', page)
     with service.connection() as connection:
-        _, key = platform_keys.create(connection, "Tests")
+        keys = {name: platform_keys.create(connection, name, scopes.split(" --scope "))[1] for name, scopes in made}
+    # Each section's program calls with the key that the page makes for it.
+    of_others = {"Who did what": "Records", "Other services": "Newsletter", "Erase a user": "Support"}
     printed = [
-        _run(service, caller, language, code.replace("pts_platform_…", key))
-        for language, code in _BLOCK.findall(_section("docs/adopting.md", None))
+        _run(service, caller, language, code.replace("pts_platform_…", keys[of_others.get(heading, heading)]))
+        for heading, text in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
+        for language, code in _BLOCK.findall(text)
         if language == "python"
     ]
     sign_up, bulk, app, made_of, billing, who_did_what, support, _followed, erased = printed
