@@ -4,7 +4,8 @@
     sources     the rows of a list between two positions, and where a piece ends
     columns     what is written of a row, as CSV or as a line of JSON
 
-An export holds every row that was there when it began, and none that came later. For this it takes its end at the
-start, and then reads pieces, each in a transaction of its own: a snapshot held for an hour would keep PostgreSQL from
-cleaning up. What never changes is of that one moment; a state, and what was taken back, are as read.
+An export holds every row that was there when it began, and none that came later (unless a clock was put back: then some
+of these too). For this it takes its end at the start, and then reads pieces, each in a transaction of its own: a
+snapshot held for an hour would keep PostgreSQL from cleaning up. What never changes is of that one moment; a state, and
+what was taken back, are as read.
 """

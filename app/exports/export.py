@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app.batches.schedule import now_of
-from app.errors import OutOfReach
+from app.errors import OutOfReach, Refused
 from app.exports import sources
 from app.exports.columns import SUMMED, Lines, Writing
-from app.exports.sources import TABLES, Source, position_of
+from app.exports.sources import MOMENTS, TABLES, Source, position_of
 from app.pages.filters import CursorPosition, Filters
 from app.pages.transaction_pages import with_address_of_user
 from app.postgres.database import copied, transaction
@@ -82,17 +82,26 @@ def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -
 
     Raises:
         NotFound: the organization has no such row in this mode.
+        Refused: what came since that row may stand before it.
         Unsettled: some transaction that writes to the list does not end.
     """
-    writing = Writing(kind=kind, form=form)
+    writing, scope = Writing(kind=kind, form=form), Scope(filters.organization_id, sandbox=filters.sandbox)
     with transaction() as connection:  # On the primary: only there are the locks of those who write.
         start = None if after is None else position_of(connection, kind, after, filters)
+        if start is not None and start.moment is not None and start.moment > now_of(connection, scope):
+            raise Refused(_BEFORE_IT)
         wanted = None if filters.contradict_themselves else with_address_of_user(connection, filters)
         if wanted is None:
             return Export(writing, None, start)
-        until = settled_until(connection, TABLES[kind], Scope(filters.organization_id, sandbox=filters.sandbox))
+        until = settled_until(connection, kind, scope)
     created_to = until if wanted.created_to is None else min(wanted.created_to, until)
     return Export(writing, Source(kind=kind, filters=replace(wanted, created_to=created_to)), start)
+
+
+_BEFORE_IT = (
+    "The row to go on from has a time that is still to come, since a clock was put back: what came later may stand"
+    " before it. Export everything again, without after."
+)
 
 
 class Unsettled(OutOfReach):
@@ -101,15 +110,18 @@ class Unsettled(OutOfReach):
     says = "Something has been writing to this list for too long, so its end is not known. Try again in a minute."
 
 
-def settled_until(connection: Connection, table: str, scope: Scope) -> datetime:
-    """Return a moment just past, of the mode's clock, before which nothing is added to a table any more.
+def settled_until(connection: Connection, kind: str, scope: Scope) -> datetime:
+    """Return the time of the end of a list: all that callers may have seen of it is there by now, and is not later.
 
     A row has its time before its transaction commits, so a row that is older than those already seen may still come.
+    Where a clock was put back, rows are later than it: then the end is the last of them.
 
     Raises:
         Unsettled: who writes to the table does not end.
     """
-    moment = now_of(connection, scope)
-    if not outlast_writers(connection, [table]):
+    last = f"SELECT max({MOMENTS[kind]}) FROM {TABLES[kind]} WHERE organization_id = :organization_id"
+    newest = connection.execute(text(f"{last} AND sandbox = :sandbox"), scope._asdict()).scalar_one()
+    now = now_of(connection, scope)
+    if not outlast_writers(connection, [TABLES[kind]]):
         raise Unsettled
-    return moment
+    return now if newest is None else max(now, newest)

@@ -24,7 +24,7 @@ PIECE_ROWS = 20_000
 # Where the times of each list are.
 TABLES = {TRANSACTIONS: "batches", BATCHES: "batches", REVERSALS: "reversals"}
 NOUNS = {TRANSACTIONS: "transaction", BATCHES: "batch", REVERSALS: "reversal"}
-_MOMENTS = {TRANSACTIONS: "issued_at", BATCHES: "created_at", REVERSALS: "created_at"}
+MOMENTS = {TRANSACTIONS: "issued_at", BATCHES: "created_at", REVERSALS: "created_at"}
 
 
 class Piece(NamedTuple):
@@ -57,7 +57,7 @@ class Source:
             return None
         parameters |= {"end_moment": end.moment, "end_id": end.id}
         last_id = end.id * POSITIONS + POSITIONS - 1 if self.kind == TRANSACTIONS else end.id
-        order = f"{_MOMENTS[self.kind]}, id{', position' if self.kind == TRANSACTIONS else ''}"
+        order = f"{MOMENTS[self.kind]}, id{', position' if self.kind == TRANSACTIONS else ''}"
         return Piece(f"{self._rows(start)} ORDER BY {order}", parameters, CursorPosition(end.moment, last_id))
 
     @property
@@ -69,7 +69,7 @@ class Source:
     def _end_of_piece(self, start: CursorPosition | None) -> str:
         """Return the statement of the last batch or reversal of the piece, by the rows that it would look at."""
         is_looked_into = self.kind == TRANSACTIONS or (self.kind == BATCHES and self.filters.credit is not None)
-        moment, weight = _MOMENTS[self.kind], "recipient_count" if is_looked_into else "1"
+        moment, weight = MOMENTS[self.kind], "recipient_count" if is_looked_into else "1"
         return f"""
             SELECT {moment} AS moment, id FROM (
                 SELECT {moment}, id, sum({weight}) OVER (ORDER BY {moment}, id) - {weight} AS rows_before
@@ -80,7 +80,7 @@ class Source:
 
     def _heads(self, start: CursorPosition | None) -> str:
         """Return the condition on the batches or reversals behind a position that an index serves."""
-        moment, filters = _MOMENTS[self.kind], self.filters
+        moment, filters = MOMENTS[self.kind], self.filters
         begin = "" if start is None else f"({moment}, id) {_after(self.kind, start)}"
         conditions = filters.head_conditions(moment=moment, begin=begin)
         if filters.email_key is not None:  # Of a batch: it has a transaction of that address.
@@ -90,7 +90,7 @@ class Source:
         return " AND ".join(conditions)
 
     def _rows(self, start: CursorPosition | None) -> str:
-        moment = _MOMENTS[self.kind]
+        moment = MOMENTS[self.kind]
         heads = f"{self._heads(start)} AND ({moment}, id) <= (:end_moment, :end_id)"
         if self.kind == REVERSALS:
             matches = " AND ".join(["true", *self.filters.batch_conditions()])
@@ -144,7 +144,7 @@ def position_of(connection: Connection, kind: str, row_id: int, filters: Filters
     head_id, position = batch_and_position(row_id) if kind == TRANSACTIONS else (row_id, 0)
     room = "AND :position < recipient_count" if kind == TRANSACTIONS else ""
     statement = text(f"""
-        SELECT {_MOMENTS[kind]} FROM {TABLES[kind]}
+        SELECT {MOMENTS[kind]} FROM {TABLES[kind]}
         WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox {room}
     """)
     moment = connection.execute(statement, filters.parameters() | {"id": head_id, "position": position}).scalar()

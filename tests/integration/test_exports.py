@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from itertools import count
 from typing import Any
@@ -13,10 +13,12 @@ import pytest
 from sqlalchemy import text
 
 from app.batches import payloads
-from app.errors import NotFound
+from app.errors import NotFound, Refused
 from app.exports import export, sources
 from app.exports.columns import BATCHES, COLUMNS, CSV, JSONL, KINDS, REVERSALS, TRANSACTIONS
 from app.exports.export import begin
+from app.ledger.refill import reset_sandbox
+from app.ledger.sandbox import set_clock
 from app.pages import batch_pages, lists, transaction_pages
 from app.pages.filters import BY_API, CursorPosition, Filters
 from app.postgres import locks
@@ -248,6 +250,35 @@ def test_what_comes_after_an_export_began_is_not_in_it_and_is_all_that_the_next_
     heading = begun[0]
     more = _rows(heading + _content(kind, filters, after=int(rows[-1][key])))
     assert len(more) == {TRANSACTIONS: 4, BATCHES: 1, REVERSALS: 1}[kind], "and what waited was issued too"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_what_a_clock_has_stamped_before_it_was_put_back_is_in_an_export(
+    monkeypatch: pytest.MonkeyPatch, kind: str, *, sandbox: bool
+) -> None:
+    monkeypatch.setattr(sources, "PIECE_ROWS", 1)
+    acme = books.make_organization(100, sandbox_balance=100)
+    for place in range(2):
+        with transaction() as connection:
+            if sandbox and place == 0:
+                set_clock(connection, acme, datetime.now(UTC) + timedelta(days=9))
+            elif sandbox:
+                reset_sandbox(connection, acme)
+        books.reverse_now(acme, batch_id=books.issue_now(acme, [ANN, BOB], 1, sandbox=sandbox), sandbox=sandbox)
+        if place == 0 and not sandbox:  # As by a clock of PostgreSQL that was ahead.
+            ahead = "= clock_timestamp() + interval '9 days'"
+            books.rewrite(
+                f"UPDATE batches SET created_at {ahead}, issued_at {ahead}", f"UPDATE reversals SET created_at {ahead}"
+            )
+    filters = Filters(organization_id=acme, sandbox=sandbox)
+    rows, key = _rows(_content(kind, filters)), COLUMNS[kind][0].name
+    assert rows == _listed(kind, filters)
+    assert len(rows) == {TRANSACTIONS: 4, BATCHES: 2, REVERSALS: 2}[kind]
+    # Behind a row whose time is still to come, what comes now would be left out.
+    with pytest.raises(Refused, match="without after"):
+        begin(kind, CSV, filters, after=int(rows[-1][key]))
+    assert len(_content(kind, filters, after=int(rows[0][key])).splitlines()) == len(rows)
 
 
 @pytest.mark.parametrize("kind", [BATCHES, REVERSALS])

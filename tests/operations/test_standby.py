@@ -86,8 +86,11 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
 
     pair.standby.ask("SELECT pg_wal_replay_pause()")
     monkeypatch.setattr(reads, "_PATIENCE_S", 0.1)
-    books.refill_now(reader.organization_id, 1)
+    books.refill_now(reader.organization_id, 2)
     balance += 1
+    books.issue_now(reader.organization_id, ["cid@example.com"], 1)
+    filters = Filters(organization_id=reader.organization_id, sandbox=False)
+    assert b"total of 7 rows" in b"".join(begin(TRANSACTIONS, CSV, filters).content())
     assert (reader.closing_balance(), reader.answered_by()) == (balance, {primary})
     assert "bytes behind" in _why_left_alone(events)
     assert figures()["points_standby_lag_bytes"] > 0
@@ -103,7 +106,6 @@ def test_the_standby_answers_long_reads_until_it_is_behind_away_or_promoted(
     monkeypatch.setattr(reads, "_LOOK_TIMEOUT_S", 60)
     _ask_it_again(monkeypatch)
 
-    filters = Filters(organization_id=reader.organization_id, sandbox=False)
     whole = b"".join(begin(TRANSACTIONS, CSV, filters).content())
     monkeypatch.setattr(sources, "PIECE_ROWS", 1)
     export = begin(TRANSACTIONS, CSV, filters).content()
