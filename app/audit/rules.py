@@ -200,8 +200,7 @@ RULES = {
                 AND NOT EXISTS (SELECT FROM former_addresses f
                                 WHERE f.user_id = t.user_id AND f.email_key = coalesce(t.email_key, t.email))
                 AND NOT (u.erased_at IS NOT NULL AND t.email IS NOT DISTINCT FROM u.email))
-               OR (u.sandbox_of IS NOT NULL AND NOT (t.sandbox AND t.organization_id = u.sandbox_of))
-               OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
+               OR u.sandbox_of IS DISTINCT FROM CASE WHEN t.sandbox THEN t.organization_id END)
         ORDER BY t.batch_id, t.position""",
     # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
     # a long audit, or that of a restored copy, would report a crossing that was only seconds old.

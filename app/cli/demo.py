@@ -5,12 +5,14 @@ from typing import Any
 
 from app import api_keys, organizations
 from app.cli.operator_command import by_operator
+from app.ledger import sandbox
 from app.ledger.refill import open_organization
 from app.local.datadir import DataDir
 from app.members import links, members
 from app.platform import keys as platform_keys
 from app.postgres.database import single_statement, transaction
 from app.settings import settings
+from app.users import new_user
 from app.values.numbers import points
 
 _FILE = "demo.json"
@@ -18,6 +20,8 @@ _BALANCE = 100_000
 _AMOUNT = 50
 _MEMBER = "admin@example.com"
 _RECIPIENTS = ("ada@example.com", "grace@example.com", "linus@example.com")
+# The first call that we print reaches the first of them, and somebody whose points are held.
+_OF_SANDBOX = ((_RECIPIENTS[0], "Ada", "Lovelace"), (_RECIPIENTS[2], "Linus", "Pauling"))
 
 Keys = dict[str, str]
 
@@ -63,7 +67,8 @@ def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
         f"  live         {keys['live']}",
         *([f"The platform's own programs call with {keys['platform']}"] if "platform" in keys else ()),
         "",
-        "Paste these lines into another terminal, to verify and to send:",
+        f"The sandbox has users of its own: {' and '.join(email for email, *_ in _OF_SANDBOX)}.",
+        "Paste these lines into another terminal, to verify and to send there:",
         f"  export KEY={keys['development']}",
     ]
     for operation in ("verify", "send"):
@@ -80,6 +85,8 @@ def _make_organization() -> tuple[Keys, str]:
     with transaction(by=by_operator()) as connection:
         start = settings().sandbox_balance
         organization_id = open_organization(connection, "Demo", balance=_BALANCE, sandbox_balance=start)
+        for user in _OF_SANDBOX:
+            sandbox.register(connection, organization_id, new_user(*user))
         _, token = links.add(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)
         _, live = api_keys.create(connection, organization_id, sandbox=False)
         _, development = api_keys.create(connection, organization_id, sandbox=True)

@@ -102,9 +102,9 @@ WITH RECURSIVE organization AS MATERIALIZED (
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
                               email, email_key, amount, label, reference)
     SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox,
-           -- A user of the sandbox comes first there; a live batch asks for none.
-           CASE WHEN b.sandbox THEN coalesce((SELECT id FROM users WHERE users.sandbox_of = b.organization_id
-                                                                    AND users.email_key = r.email_key), u.id)
+           -- A sandbox has users of its own, and knows no others.
+           CASE WHEN b.sandbox THEN (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                           AND users.email_key = r.email_key)
                 ELSE u.id END,
            r.ordinality <= b.debited_count,
            r.ordinality <= b.debited_count
@@ -118,7 +118,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
                               (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
                            WITH ORDINALITY
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
-    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u ON true
+    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u
+           ON NOT b.sandbox
     ORDER BY b.id, r.ordinality
     RETURNING batch_id, sandbox, credited, amount
 ), credits AS (

@@ -48,17 +48,20 @@ def page(
 
 
 def with_address_of_user(connection: Connection, filters: Filters) -> Filters | None:
-    """Return the filters with the address of the user that they name; None if there is no such user.
+    """Return the filters with the address of the user that they name; None if there is no such user in the mode.
 
     A user has one address, so the index of addresses finds the user's transactions.
     """
     if filters.user_id is None or filters.email_key is not None:
         return filters
-    email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
+    email_key = connection.execute(_ADDRESS_OF_USER, filters.parameters()).scalar_one_or_none()
     return None if email_key is None else replace(filters, email_key=email_key)
 
 
-_ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id = :id")
+_ADDRESS_OF_USER = text("""
+    SELECT coalesce(email_key, email) FROM users
+    WHERE id = :user_id AND sandbox_of IS NOT DISTINCT FROM CASE WHEN :sandbox THEN :organization_id END
+""")
 
 
 def get(connection: Connection, transaction_id: int, scope: Scope) -> Row:

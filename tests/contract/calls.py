@@ -82,6 +82,14 @@ class Key:
     def reject(self, batch_id: int, body: Any = None) -> httpx.Response:
         return self.call("POST", f"/v1/batches/{batch_id}/reject", json={"reason": "Typo"} if body is None else body)
 
+    def add_user(self, email: str) -> dict[str, Any]:
+        """Register a user of the key's mode and return it."""
+        if not self.text.startswith("pts_dev_"):
+            return self.service.register(email)
+        body = {"email": email, "first_name": "Ada", "last_name": "Lovelace"}
+        user: dict[str, Any] = success(self.call("POST", "/v1/sandbox/users", json=body), 201)
+        return user
+
     def set_clock(self, now: datetime) -> httpx.Response:
         """Set the time of the sandbox."""
         return self.call("POST", "/v1/sandbox/clock", json={"now": now.isoformat()})

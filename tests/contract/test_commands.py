@@ -32,6 +32,10 @@ def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(
     assert flags(success(service.call("GET", "/v1/transactions", key=live))["transactions"]) == [HELD, PAID, PAID]
     assert len(success(service.call("GET", "/v1/platform/users", key=platform))["users"]) >= 2
     assert success(service.call("GET", "/v1/transactions", key=development))["transactions"] == []
+    # The send that is printed to be pasted, with the key that is printed for it.
+    [_, pasted] = re.findall(r"-d '(.*)'", said)
+    sent = service.call("POST", "/v1/points/send", key=development, json=json.loads(pasted))
+    assert flags(success(sent, 201)["transactions"]) == [PAID, HELD]
 
 
 def test_a_refill_given_again_with_its_reference_is_booked_once(service: Service) -> None:

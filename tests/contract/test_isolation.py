@@ -1,11 +1,16 @@
 """One organization never sees or changes what is another's, nor a mode what is the other mode's."""
 
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 
 from tests.contract.calls import (
     HELD,
     PAID,
     UNPAID,
+    Key,
     Organization,
     address,
     addresses,
@@ -14,6 +19,8 @@ from tests.contract.calls import (
     refusal,
     success,
 )
+from tests.contract.described import description
+from tests.deadline import until
 from tests.service.up import Service
 
 
@@ -49,6 +56,7 @@ def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(ser
     live, development = made.live, made.development
     with_account, later, unpaid = addresses(3)
     service.register(with_account)
+    development.add_user(with_account)
     verified = development.verify({"recipients": addresses(3), "amount": 20})
     assert success(verified)["validated"] is False
     assert verified.json()["additional_data"]["available"] == 50
@@ -79,3 +87,108 @@ def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(ser
         assert reset == success(development.get("/v1/organization"))
     assert (reset["balance"], reset["last_refill"]) == (50, 50)
     assert (live.balance, len(development.listed("transactions"))) == (70, 3)
+
+
+# What a development key may call, with what a caller would give to learn who has a live account. `known` and `later`
+# are the addresses, `user` is the id of a live user, and the others are ids of what was made before.
+_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("POST /v1/points/verify", {"recipients": ["{known}", "{later}"], "amount": 5}),
+    ("POST /v1/points/send", {"items": [{"email": "{known}", "amount": 10**9}]}),
+    ("POST /v1/points/send", {"recipients": ["{known}", "{later}"], "amount": 5, "hold_days": 9}),
+    ("POST /v1/points/sent-before", {"recipients": ["{known}", "{later}"], "amount": 5}),
+    ("GET /v1/batches", {"email": "{known}", "credited": "true"}),
+    ("GET /v1/batches/{batch}", {}),
+    ("GET /v1/batches/{batch}/recipients", {}),
+    ("GET /v1/transactions", {}),
+    *(("GET /v1/transactions", {"email": f"{{{name}}}"}) for name in ("known", "later")),
+    *(("GET /v1/transactions", {name: value}) for name, value in (("credited", "true"), ("state", "held"))),
+    ("GET /v1/transactions", {"user": "{user}"}),
+    ("GET /v1/transactions/{transaction}", {}),
+    ("POST /v1/transactions/{transaction}/extend", {"held_until": "{next_month}"}),
+    ("POST /v1/points/reverse/verify", {"batch": "{batch}", "reason": "R"}),
+    ("POST /v1/points/reverse", {"batch": "{batch}", "amount": 1, "reason": "R"}),
+    ("GET /v1/reversals", {}),
+    ("GET /v1/reversals/{reversal}", {}),
+    ("POST /v1/points/send", {"recipient": "{known}", "amount": 5, "send_at": "{next_month}"}),
+    ("POST /v1/batches/{batch}/approve", {}),
+    ("POST /v1/batches/{batch}/reject", {"reason": "R"}),
+    ("PATCH /v1/batches/{batch}", {"send_at": "{next_month}"}),
+    ("POST /v1/batches/{batch}/cancel", {}),
+    ("POST /v1/sandbox/clock", {"now": "{next_month}"}),
+    *(("POST /v1/sandbox/users", {"email": "{known}", "first_name": name}) for name in ("Ada", "Eve")),
+    ("POST /v1/points/send", {"recipients": ["{known}", "{later}"], "amount": 5}),
+    ("POST /v1/sandbox/reset", {}),
+    ("GET /v1/organization", {}),
+    ("GET /v1/statement", {"from": "2026-01-01", "to": "2026-01-31"}),
+    ("GET /v1/events", {}),
+]
+# They have neither addresses nor users.
+_WITHOUT_USERS = ("/v1/webhooks", "/v1/requests")
+
+
+def test_no_answer_to_a_development_key_depends_on_who_has_a_live_account(service: Service) -> None:
+    described = {
+        f"{method.upper()} {path.replace('{id}', '{}')}"
+        for path, methods in description(service.url)["paths"].items()
+        for method in methods
+        if path.startswith("/v1/") and not path.startswith(("/v1/platform/", *_WITHOUT_USERS))
+    }
+    assert described <= {re.sub(r"{\w+}", "{}", call) for call, _ in _CALLS}
+    (known, later), strangers = addresses(2), addresses(2)
+    user_id = service.register(known)["id"]
+    makers = [organization(service, 0, sandbox_balance=1_000).development for _ in range(2)]
+    callers = [
+        _Curious(makers[0], {"known": known, "later": later, "user": user_id}),
+        _Curious(makers[1], {"known": strangers[0], "later": strangers[1], "user": 10**12}),
+    ]
+    for number, (call, given) in enumerate(_CALLS):
+        if number == 4:
+            service.register(later)
+        if call == "GET /v1/events":
+            until(lambda given=given: len({str(caller.learns("GET /v1/events", given)) for caller in callers}) == 1)
+        with_account, without = (caller.learns(call, given) for caller in callers)
+        assert with_account == without, call
+
+
+class _Curious:
+    """A caller with a development key, who fills in the calls, and looks at all but ids and times of the answers."""
+
+    def __init__(self, key: Key, names: dict[str, Any]) -> None:
+        next_month = datetime.now(UTC) + timedelta(days=31)
+        self._key, self._names = key, names | {"next_month": next_month.isoformat()}
+
+    def learns(self, call: str, given: dict[str, Any]) -> Any:
+        method, path = self._filled(call).split()
+        given = self._filled(given)
+        answer = self._key.call(method, path, **{"params" if method == "GET" else "json": given})
+        assert answer.status_code in (200, 201, 202, 403, 404, 409), answer.text
+        document = answer.json()
+        data = document["data"] or {}
+        self._names |= {name: data[f"{name}_id"] for name in ("batch", "reversal") if f"{name}_id" in data}
+        if call == "POST /v1/points/send" and data.get("transactions"):
+            of_first = {"batch": document["additional_data"]["batch_id"], "transaction": data["transactions"][0]["id"]}
+            self._names |= of_first
+        return answer.status_code, self._alike(document)
+
+    def _filled(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self._filled(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._filled(inner) for inner in value]
+        if not isinstance(value, str):
+            return value
+        named = re.fullmatch(r"{(\w+)}", value)
+        return self._names[named[1]] if named else value.format_map(self._names)
+
+    def _alike(self, value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: self._alike(inner, key) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._alike(inner, name) for inner in value]
+        if name == "id" or name.endswith(("_id", "_cursor")) or (name == "transactions" and isinstance(value, int)):
+            return type(value)
+        if not isinstance(value, str):
+            return value
+        for known in ("known", "later"):
+            value = value.replace(self._names[known], known)
+        return re.sub(r"\d+", "N", value)

@@ -195,7 +195,7 @@ def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Servic
     made = organization(service, 100, sandbox_balance=100)
     key: Key = getattr(made, mode)
     member, emails = address(), addresses(4)
-    service.register(member)
+    key.add_user(member)
     body = {"recipients": [member, *emails], "amount": 10, "hold_days": 3}
     answer = key.send(body, Idempotency_Key="once")
     issued, batch_id = success(answer, 201), answer.json()["additional_data"]["batch_id"]

@@ -246,6 +246,7 @@ def test_what_is_anothers_or_the_other_modes_is_not_there(acme: Organization, gl
 def test_the_sandbox_takes_back_its_own_points_and_no_users(service: Service, acme: Organization) -> None:
     email = address()
     service.register(email)
+    acme.development.add_user(email)
     before, live = acme.development.balance, acme.live.balance
     batch_id, _ = send(acme.development, {"recipients": [email, address()], "amount": 10})
     result = taken(acme.development, {"batch": batch_id})

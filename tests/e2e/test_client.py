@@ -67,6 +67,7 @@ def _served(half: str, stack: ExitStack, service: Service) -> Front:
         stack.enter_context(points_of(half, key, service.url, ssl_context=_NO_TLS))
         for key in (caller.development, "pts_dev_other", caller.live)
     )
+    points.rehearsing.register(user, "First", "Last")
     platform = stack.enter_context(platform_of(half, key, service.url, ssl_context=_NO_TLS))
 
     def suspend() -> None:

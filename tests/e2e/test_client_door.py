@@ -96,9 +96,9 @@ def test_what_awaits_an_approval_is_approved_or_rejected_with_another_key(servic
         assert rejected.approval.reason == "The wrong list"
 
 
-def test_the_sandbox_is_reset_and_its_calls_are_listed(points: Points, service: Service) -> None:
+def test_the_sandbox_is_reset_and_its_calls_are_listed(points: Points) -> None:
     user = address()
-    service.account(user)
+    points.rehearsing.register(user, "First", "Last")
     sent = points.send(recipients=[address(), user], amount=5)
     [found] = points.transactions.list(user=(sent.transactions[1].recipient or pytest.fail("no user")).id)
     assert found.email == user

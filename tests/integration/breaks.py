@@ -37,9 +37,11 @@ def write_the_books() -> None:
     books.make_users(DAN)  # and then claimed by user 3.
     books.fold()
     books.issue_now(organization_id, [ANN, BOB, DAN], 30)  # Batch 3: 5 credited, 6 and 7 not debited.
+    _add_to_sandbox(organization_id)  # User 91.
     books.issue_now(organization_id, [ANN], 10, sandbox=True)  # Batch 4: transaction 8.
     books.queue_batch(organization_id, [ANN], 10)  # Batch 5 stays queued.
     with_items = books.make_organization(sandbox_balance=20)  # 3.
+    _add_to_sandbox(with_items)  # User 93.
     batch_id = books.queue_batch(with_items, [ANN, BOB], [5, 7], sandbox=True, references=["a", "b"])  # Batch 6.
     books.drain_all(with_items)
     assert batch_id == 6
@@ -61,6 +63,14 @@ def write_the_books() -> None:
         extend(connection, 12 * POSITIONS + 1, later, Scope(returning, sandbox=False))
     books.let_days_pass(11)
     books.return_unclaimed()  # and the first returned, by reversal 13.
+
+
+def _add_to_sandbox(organization_id: int) -> None:
+    """Register Ann in a sandbox, under an id beside those of the others."""
+    books.execute(f"""
+        INSERT INTO users (id, sandbox_of, email, email_key, first_name, last_name) OVERRIDING SYSTEM VALUE
+        VALUES (90 + {organization_id}, {organization_id}, '{ANN}', '{ANN}', 'A', 'N')
+    """)
 
 
 def write_what_was_answered() -> None:

@@ -174,7 +174,7 @@ UPDATE transactions SET position = 3 WHERE (batch_id, position) = (3, 2);
 
 -- the other mode
 -- a batch's transactions are its recipients, in order: batch 3
-UPDATE transactions SET sandbox = true WHERE (batch_id, position) = (3, 2);
+UPDATE transactions SET sandbox = true WHERE (batch_id, position) = (3, 1);
 
 -- a first balance that does not follow
 -- each balance follows from the one before: batch 1
@@ -209,7 +209,7 @@ UPDATE batches SET organization_id = 9, api_key_id = NULL WHERE id = 5;
 $DIGEST_BATCHES;
 
 -- a sandbox batch that waits to be folded
--- a user's balance is the credited live transactions, less what was taken back: user 1
+-- a user's balance is the credited live transactions, less what was taken back: user 91
 -- only an issued live batch waits to be folded: batch 4
 INSERT INTO unfolded_batches VALUES (1, 4);
 
@@ -254,13 +254,16 @@ ALTER TABLE transactions DROP CONSTRAINT ck_transactions_debited_is_credited_or_
 UPDATE transactions SET credited = false WHERE (batch_id, position) = (1, 0);
 UPDATE user_balances SET points = points - 10 WHERE user_id = 1;
 
--- claimed, but held, or in the sandbox by a live user
--- a transaction's user is registered under its address: transaction 524288
--- a user's claim at an organization has one event, of the same time and number of transactions: user 1; user none
+-- claimed, but held, or in the sandbox without an event
+-- a user's claim at an organization has one event, of the same time and number of transactions: user 91; user none
 -- flags follow the table of the contract: transaction 131073
 -- the events of a batch tell its send_at, its key and how many were credited: batch 4
 ALTER TABLE transactions DROP CONSTRAINT ck_transactions_claimed_only_if_credited;
 UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) IN ((1, 1), (4, 0));
+
+-- a live user, or one of another sandbox, in a sandbox
+-- a transaction's user is registered under its address: transaction 524288; transaction 786432
+UPDATE transactions SET user_id = CASE batch_id WHEN 4 THEN 1 ELSE 91 END WHERE (batch_id, position) IN ((4, 0), (6, 0));
 
 -- somebody else's
 -- a transaction's user is registered under its address: transaction 393217

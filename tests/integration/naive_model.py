@@ -24,7 +24,10 @@ class Send:
 
 @dataclass(frozen=True, kw_only=True)
 class Register:
+    """Register a user: live, or of an organization's sandbox."""
+
     email: str
+    sandbox_of: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +77,29 @@ class Return:
 Step = Refill | Send | Register | Suspend | Drain | Release | Cancel | Reverse | End | Return
 
 
+# A user: whose sandbox knows it (None: it is live), and its address.
+User = tuple[int | None, str]
+
+
 @dataclass(kw_only=True)
 class Row:
     """A transaction as the model has it; `key` is the address under which a user would be registered."""
 
     key: str
     debited: bool
-    credited: bool
-    balance: int
-    points: int
     amount: int
     purse: tuple[int, bool]
+    credited: bool = False
+    balance: int = 0
     reversed: int = 0
     has_end: bool = False
     is_ended: bool = False
+
+    @property
+    def user(self) -> User:
+        """Whom it is for."""
+        organization_id, sandbox = self.purse
+        return organization_id if sandbox else None, self.key
 
     @property
     def is_held(self) -> bool:
@@ -99,7 +111,7 @@ class Model:
     """What the contract says, word by word: one recipient at a time, in memory."""
 
     balances: dict[tuple[int, bool], int] = field(default_factory=lambda: defaultdict(int))
-    users: dict[str, int] = field(default_factory=dict)
+    users: dict[User, int] = field(default_factory=dict)
     suspended: dict[int, bool] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
 
@@ -110,23 +122,19 @@ class Model:
         debited = self.balances[purse] >= sum(send.amounts) or not send.atomic
         for key, amount in zip(map(str.lower, send.emails), send.amounts, strict=True):
             debited = debited and self.balances[purse] >= amount  # The first that cannot be paid ends the paying.
-            credited = debited and key in self.users
-            points = 0 if send.sandbox else amount  # Of the sandbox, nobody ever gets any.
+            row = Row(key=key, debited=debited, amount=amount, purse=purse, has_end=send.has_end)
+            row.credited = debited and row.user in self.users
             self.balances[purse] -= amount if debited else 0
-            self.users.update({key: self.users[key] + points} if credited else {})
-            balance = self.balances[purse]
-            row = Row(
-                key=key, debited=debited, credited=credited, balance=balance, points=points, amount=amount, purse=purse
-            )
-            row.has_end = send.has_end
+            self.users.update({row.user: self.users[row.user] + amount} if row.credited else {})
+            row.balance = self.balances[purse]
             rows.append(row)
         self.rows += rows
         return rows
 
-    def register(self, key: str) -> None:
-        if key not in self.users:
-            held = [row for row in self.rows if row.key == key and row.is_held and row.points and not row.is_ended]
-            self.users[key] = sum(row.points - row.reversed for row in held)
+    def register(self, user: User) -> None:
+        if user not in self.users:
+            held = [row for row in self.rows if row.user == user and row.is_held and not row.is_ended]
+            self.users[user] = sum(row.amount - row.reversed for row in held)
             for row in held:
                 row.credited = True
 
@@ -148,8 +156,8 @@ class Model:
         for row, (taken, _) in zip(rows, outcomes, strict=True):
             row.reversed += taken
             self.balances[send.organization_id, send.sandbox] += taken
-            if row.credited and not send.sandbox:
-                self.users[row.key] -= taken
+            if row.credited:
+                self.users[row.user] -= taken
         return outcomes
 
 

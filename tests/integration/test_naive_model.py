@@ -14,7 +14,9 @@ from app.batches import schedule
 from app.batches.transaction import TransactionRow
 from app.ledger import issue
 from app.ledger.refill import refill
+from app.ledger.sandbox import register as register_in_sandbox
 from app.scope import Scope
+from app.users import new_user
 from app.values.ids import POSITIONS
 from tests.integration import books, races
 from tests.integration.naive_model import (
@@ -79,7 +81,7 @@ steps = st.one_of(
     st.builds(Refill, organization_id=organization_ids, sandbox=st.booleans(), amount=st.integers(1, 80)),
     sends,
     sends,
-    st.builds(Register, email=st.sampled_from(ADDRESSES)),
+    st.builds(Register, email=st.sampled_from(ADDRESSES), sandbox_of=st.none() | organization_ids),
     st.builds(Suspend, organization_id=organization_ids, is_suspended=st.booleans()),
     st.builds(Drain, organization_id=organization_ids),
     st.builds(Release),
@@ -132,8 +134,11 @@ class Both:
                 books.run(refill, step.organization_id, step.amount, sandbox=step.sandbox)
                 self.model.balances[step.organization_id, step.sandbox] += step.amount
             case Register():
-                books.make_users(step.email)
-                self.model.register(step.email.lower())
+                if step.sandbox_of is None:
+                    books.make_users(step.email)
+                else:
+                    books.run(register_in_sandbox, step.sandbox_of, new_user(step.email, "First", "Last"))
+                self.model.register((step.sandbox_of, step.email.lower()))
             case Suspend():
                 books.run(organizations.change, step.organization_id, {"is_suspended": step.is_suspended})
                 self.model.suspended[step.organization_id] = step.is_suspended
@@ -222,8 +227,8 @@ class Both:
             assert (batch.status, rows) == ("cancelled", [])
         for (organization_id, sandbox), balance in self.model.balances.items():
             assert books.balance_of(organization_id, sandbox=sandbox) == balance
-        for key, points in self.model.users.items():
-            assert books.balance_of_user(key) == points
+        for (sandbox_of, key), points in self.model.users.items():
+            assert sandbox_of is not None or books.balance_of_user(key) == points
         for reversal_id, outcomes in self.reversed.items():
             assert books.entries_of(reversal_id) == outcomes
         for batch_id, (send, expected) in self.final.items():

@@ -25,7 +25,7 @@ line or headers over the limits, are answered 400 in the same form. A path that 
 
 A key belongs to one organization, and may have bounds: scopes, an end, and points of one batch and of one day in UTC.
 Each call says which scope it needs. A live key (`pts_live_…`) issues real points. A development key (`pts_dev_…`) works
-in the sandbox, which has its own balance and changes nothing else.
+in the sandbox, which has a balance and users of its own, knows no live account, and changes nothing else.
 
 The platform that runs the service has keys of its own (`pts_platform_…`), for the calls under `/v1/platform` and no
 others."""

@@ -129,8 +129,8 @@ def set_sandbox_clock(who: Caller, now: datetime) -> dict[str, Any]:
     ],
 )
 def register_sandbox_user(who: Caller, new: NewUser) -> Response:
-    """For development keys only. The user is known in this sandbox only, and claims what it holds for the address.
-    Repeating the call changes nothing.
+    """For development keys only. The user is known in this sandbox only, which knows no others, and claims what it
+    holds for the address. Repeating the call changes nothing.
     """
     with transaction() as connection:
         user, claimed = sandbox.register(connection, who.organization.id, new)

@@ -816,8 +816,8 @@ class Rehearsing(Noun):
     def register(self, email: str, first_name: str, last_name: str = "") -> results.SandboxUser:
         """Register a user of the sandbox.
 
-        For development keys only. The user is known in this sandbox only, and claims what it holds for the address.
-        Repeating the call changes nothing.
+        For development keys only. The user is known in this sandbox only, which knows no others, and claims what it
+        holds for the address. Repeating the call changes nothing.
 
         Args:
             email: The address of the person.

@@ -41,7 +41,7 @@ class FakePoints(httpx.MockTransport):
 
     Args:
         balance: points of the organization.
-        users: addresses that have an account; the points of all others are held.
+        users: addresses that have an account, of the sandbox unless `live`; the points of all others are held.
         live: its key is `LIVE_KEY`, and not `KEY`, that of the sandbox; and `PlatformPoints` with `PLATFORM_KEY`
             registers and finds users.
 
