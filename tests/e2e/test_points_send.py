@@ -237,6 +237,7 @@ def test_a_person_at_a_terminal_is_asked(
     [
         ([], 1, "there was no answer"),
         (["--yes", "--key", "pts_live_nonsense"], 1, "does not know this key"),
+        (["--yes", "--url", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1 cannot be reached"),
     ],
 )
 def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(

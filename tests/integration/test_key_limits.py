@@ -97,6 +97,19 @@ def test_a_repeated_send_takes_nothing_also_when_both_come_in_one_group() -> Non
     assert again.batch_id == first.batch_id
 
 
+def test_a_send_that_another_key_is_just_making_takes_nothing_of_this_key() -> None:
+    organization_id = books.make_organization(1_000)
+    first, second = (_key(organization_id, Bounds(daily_limit=100)) for _ in range(2))
+    [same] = races.behind(
+        lambda connection: accept.accept_within_limits(connection, [_send(first, 60, "once")]),
+        lambda: accept_bounded_together([_send(second, 60, "once")]),
+    )
+    assert isinstance(same, Acceptance)
+    assert same.existed
+    assert [used for used, _ in _days()] == [60, 0]
+    assert isinstance(accept_bounded_together([_send(second, 100)])[0], Acceptance)
+
+
 def test_groups_of_the_same_keys_in_any_order_neither_deadlock_nor_pass_a_limit() -> None:
     organization_id = books.make_organization(10**6)
     keys = [_key(organization_id, Bounds(daily_limit=100)) for _ in range(3)]

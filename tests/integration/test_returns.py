@@ -113,6 +113,19 @@ def test_a_batch_of_which_nothing_is_held_any_more_is_looked_at_once() -> None:
         assert connection.exec_driver_sql("SELECT count(*) FROM reversals WHERE is_return").scalar_one() == 0
 
 
+def test_what_is_due_beyond_one_step_is_returned_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.ledger.returns.BATCHES_MAX", 1)
+    organization_id, batch_id = _hold()
+    batch_ids = [batch_id]
+    for _ in range(2):
+        books.refill_now(organization_id, 30)
+        batch_ids.append(books.issue_now(organization_id, [ANN, BOB, CID], 10, hold_days=5))
+    books.let_days_pass(5)
+    books.return_unclaimed()
+    assert [_states(organization_id, one) for one in batch_ids] == [["returned"] * 3] * 3
+    assert books.balance_of(organization_id) == 90
+
+
 def test_points_that_the_balance_cannot_hold_are_returned_later() -> None:
     organization_id, batch_id = _hold()
     books.refill_now(organization_id, 2**63 - 10)

@@ -1,15 +1,23 @@
 """Reversals under the locks: the order among sends, and what crosses them."""
 
+import contextlib
 from collections.abc import MutableMapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from app import users
+from app import api_keys, users
+from app.batches.schedule import cancel
+from app.errors import PointsError
 from app.ledger import claim
 from app.ledger.drain import drain
 from app.ledger.fold import fold
 from app.ledger.issue import reverse
+from app.postgres.database import transaction
+from app.reversals.accept import require_batch
+from app.reversals.request import ReverseRequest, recoverable
+from app.scope import Scope
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "balanced")
@@ -48,6 +56,53 @@ def test_a_disabled_organization_is_found_under_the_lock_and_its_key_is_free_aga
     reversal = books.queue_reversal(organization_id, batch_id=batch_id, idempotency_key="once")
     books.drain_all(organization_id)
     assert books.entries_of(reversal) == [(10, None)]
+
+
+# Whether a reversal is atomic, and what it takes of a batch of 10 points for each of two.
+_STATES: dict[str, tuple[bool, int]] = {
+    "paid": (False, 20),
+    "paid in part": (False, 10),
+    "paid in part, and all or nothing": (True, 0),
+    "taken back": (False, 0),
+    "scheduled": (False, 0),
+    "cancelled": (False, 0),
+    "of a disabled organization": (False, 0),
+    "of a balance without room": (False, 0),
+}
+
+
+def _batch_in(state: str) -> tuple[int, int]:
+    """Return an organization and its batch in a state."""
+    organization_id = books.make_organization(10 if "in part" in state else 20)
+    later = datetime.now(UTC) + timedelta(days=1) if state in ("scheduled", "cancelled") else None
+    batch_id = books.queue_batch(organization_id, [ANN, BOB], 10, send_at=later)
+    books.drain_all(organization_id)
+    if state == "taken back":
+        books.reverse_now(organization_id, batch_id=batch_id)
+    elif state == "cancelled":
+        books.run(cancel, batch_id, Scope(organization_id, sandbox=False))
+    elif state == "of a disabled organization":
+        books.set_flags(organization_id, is_disabled=True)
+    elif state == "of a balance without room":
+        books.refill_now(organization_id, 2**63 - 10)
+    return organization_id, batch_id
+
+
+@pytest.mark.parametrize("state", _STATES)
+def test_verify_says_what_a_reversal_then_takes(state: str) -> None:
+    atomic, points = _STATES[state]
+    organization_id, batch_id = _batch_in(state)
+    request = ReverseRequest(batch_id=batch_id, transaction_ids=None, amount=None, atomic=atomic, reason="x")
+    with transaction() as connection:
+        who = api_keys.get_caller(connection, books.key_of(connection, organization_id))
+        status = require_batch(connection, who, request)
+        verdict = recoverable(connection, request, who.organization, batch_status=status)
+    assert (verdict.recoverable, verdict.refusal is None) == (points, points > 0)
+    taken = 0
+    with contextlib.suppress(PointsError):  # Some are refused at once.
+        reversal = books.reverse_now(organization_id, batch_id=batch_id, atomic=atomic)
+        taken = sum(entry for entry, _ in books.entries_of(reversal))
+    assert taken == points
 
 
 def test_a_reversal_that_fails_is_put_aside_and_holds_up_nobody(

@@ -5,6 +5,8 @@ from functools import partial
 import pytest
 
 from app import users
+from app.errors import SandboxUserLimit, UserConflict
+from app.ledger import sandbox
 from app.ledger.claim import Claimed, claim, claim_crossed, users_with_held
 from app.ledger.registering import change_user
 from app.postgres.database import transaction
@@ -84,6 +86,23 @@ def test_a_claim_credits_so_many_and_the_next_goes_on_from_there(monkeypatch: py
     claimed += [_claim([1, 2]) for _ in range(3)]
     assert claimed == [3, 3, 2, 0]
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (40, 40)
+    assert books.breaches() == []
+
+
+def test_a_user_of_the_sandbox_claims_all_of_it_and_is_one_of_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("claim.CLAIM_ROWS_MAX", 1), ("sandbox.CLAIM_ROWS_MAX", 1), ("sandbox.USERS_MAX", 1)):
+        monkeypatch.setattr(f"app.ledger.{name}", value)
+    organization_id = books.make_organization(sandbox_balance=30)
+    for _ in range(3):
+        books.issue_now(organization_id, [ANN], 10, sandbox=True)
+    ann, bob = (users.new_user(email, "First", "Last") for email in (ANN, BOB))
+    registered, claimed = books.run(sandbox.register, organization_id, ann)
+    assert claimed == Claimed(3, 30)
+    assert books.run(sandbox.register, organization_id, ann) == (registered, None)
+    with pytest.raises(UserConflict):
+        books.run(sandbox.register, organization_id, users.new_user(ANN, "Other", "Last"))
+    with pytest.raises(SandboxUserLimit):
+        books.run(sandbox.register, organization_id, bob)
     assert books.breaches() == []
 
 

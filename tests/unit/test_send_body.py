@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.bodies import body_with, faults_of
+from tests.unit.bodies import accepted, body_with, faults_of
 
 missing = pytest.mark.parametrize("nothing", [..., None, "", []], ids=["absent", "null", "empty string", "empty array"])
 
@@ -19,6 +19,19 @@ def test_unknown_fields_without_end_are_counted_and_a_long_name_is_cut() -> None
 def test_what_is_over_the_limit_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
     assert set(faults_of(body_with(recipients=["a@example.com", "bad", "bad", 7]))) == {"recipients", "recipients.1"}
+
+
+def test_more_points_together_than_64_bits_hold_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_AMOUNT_MAX", str(2**62))
+    emails = ["a@example.com", "b@example.com"]
+    for amount, faults in ((2**62, 1), (2**62 - 1, 0)):
+        items = [{"email": email, "amount": amount} for email in emails]
+        bodies = {"amount": body_with(recipients=emails, amount=amount), "items": {"items": items}}
+        for field, body in bodies.items():
+            if faults:
+                assert set(faults_of(body)) == {field}
+            else:
+                assert accepted(body).required == 2**63 - 2
 
 
 @pytest.mark.parametrize(
