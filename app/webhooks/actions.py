@@ -19,11 +19,13 @@ from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, encrypted,
 from app.webhooks.webhook import (
     BY_CALLER,
     DISABLED,
+    PREVIOUS_SECRETS_MAX,
     WEBHOOKS_MAX,
     Webhook,
     WebhookDisabled,
     WebhookLimit,
     WebhookNotStuck,
+    WebhookRotatedOften,
     upcoming,
     webhooks,
 )
@@ -89,15 +91,24 @@ def ping(connection: Connection, webhook: Webhook) -> Webhook:
     "Change the secret of a webhook",
     done="rotated its secret",
     answers="The webhook, with its new secret.",
-    refuses=[SecretsKeyMissing()],
+    refuses=[SecretsKeyMissing(), WebhookRotatedOften()],
 )
 def rotate(connection: Connection, webhook: Webhook) -> tuple[Webhook, str]:
-    """The new `secret` is shown only in this answer. For 24 hours the old one signs too: there are two signatures.
-    A second rotation ends the oldest secret at once.
+    """The new `secret` is shown only in this answer. For 24 hours the old one signs too, and so does each that was the
+    newest within them: there are several signatures.
     """
-    secret, in_a_day = new_secret(), SQL("clock_timestamp() + interval '24 hours'")
-    held = {"previous_secret": SQL("secret"), "previous_secret_until": in_a_day, "secret": encrypted(secret)}
+    secret = new_secret()
+    if connection.execute(_STILL_SIGNING, {"id": webhook.id}).scalar_one() >= PREVIOUS_SECRETS_MAX:
+        raise WebhookRotatedOften
+    held = {"previous_secrets": _BEFORE, "previous_until": _BEFORE_UNTIL, "secret": encrypted(secret)}
     return webhooks.set(connection, webhook, **held), secret
+
+
+# The newest first.
+_SIGNING = "FROM unnest(previous_secrets, previous_until) AS p (secret, until) WHERE until > clock_timestamp()"
+_STILL_SIGNING = text(f"SELECT (SELECT count(*) {_SIGNING}) FROM webhooks WHERE id = :id")
+_BEFORE = SQL(f"secret || ARRAY(SELECT p.secret {_SIGNING})")
+_BEFORE_UNTIL = SQL(f"clock_timestamp() + interval '24 hours' || ARRAY(SELECT until {_SIGNING})")
 
 
 @webhooks.action("Disable a webhook", done="disabled", answers="The webhook, disabled now or before.")
@@ -161,7 +172,7 @@ def reencrypt_all(connection: Connection) -> int:
     rows = connection.execute(_ALL_SECRETS).all()
     for webhook_id, secret, previous in rows:
         try:
-            held = {"secret": reencrypted(secret), "previous": previous and reencrypted(previous)}
+            held = {"secret": reencrypted(secret), "previous": list(map(reencrypted, previous))}
         except SecretUnreadable:
             raise Refused(
                 f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
@@ -171,5 +182,5 @@ def reencrypt_all(connection: Connection) -> int:
     return len(rows)
 
 
-_ALL_SECRETS = text("SELECT id, secret, previous_secret FROM webhooks ORDER BY id FOR NO KEY UPDATE")
-_STORE_SECRETS = text("UPDATE webhooks SET secret = :secret, previous_secret = :previous WHERE id = :id")
+_ALL_SECRETS = text("SELECT id, secret, previous_secrets FROM webhooks ORDER BY id FOR NO KEY UPDATE")
+_STORE_SECRETS = text("UPDATE webhooks SET secret = :secret, previous_secrets = :previous WHERE id = :id")

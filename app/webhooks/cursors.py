@@ -68,8 +68,8 @@ _OWN = text(f"""
     FROM event_logs l
     WHERE w.id = :id AND {_LOG} AND {_IS_DUE}
     RETURNING w.id, w.organization_id, w.sandbox, w.url, w.types,
-              ARRAY[w.secret] || CASE WHEN w.previous_secret_until > clock_timestamp()
-                                      THEN ARRAY[w.previous_secret] ELSE '{{}}' END,
+              w.secret || ARRAY(SELECT secret FROM unnest(w.previous_secrets, w.previous_until) AS p (secret, until)
+                                WHERE until > clock_timestamp()),
               w.position, w.failures, l.last_sequence, w.owned_until
 """)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.webhooks.webhook import STATUSES, Webhook
+from app.webhooks.webhook import STATUSES, Webhook, webhooks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,9 +27,8 @@ def lags(connection: Connection) -> list[Lag]:
 
 
 # `next` is the first kept event after the position.
-_OWN_COLUMNS = ", ".join(f"w.{name}" for name in Webhook._fields)
 _LAGS = text(f"""
-    SELECT {_OWN_COLUMNS}, greatest(coalesce(l.last_sequence, 0) - w.position, 0) AS lag_events,
+    SELECT {webhooks.columns_as("w.")}, greatest(coalesce(l.last_sequence, 0) - w.position, 0) AS lag_events,
            CAST(greatest(coalesce(extract(epoch FROM clock_timestamp() - next.created_at), 0), 0) AS float)
                AS lag_seconds
     FROM webhooks w

@@ -21,6 +21,8 @@ from app.settings import Settings
 from app.webhooks.allowed_receivers import URL_LENGTH_MAX, ReceiverRefused, parse, resolve
 
 WEBHOOKS_MAX = 10
+# The most secrets that sign beside the newest: each is a signature in a header of 1 kB.
+PREVIOUS_SECRETS_MAX = 20
 TYPES_MAX = 50
 ENABLED, FAILING, DISABLED = STATUSES = ("enabled", "failing", "disabled")
 BY_CALLER, GONE, TOO_LONG_FAILING = REASONS = ("caller", "gone", "failing")
@@ -105,7 +107,7 @@ class Webhook(NamedTuple):
     retry_at: Annotated[datetime | None, says("When the next attempt is due; null if it waits for an event.", None)]
     previous_secret_until: Annotated[
         datetime | None,
-        says("Until when the secret before the last rotation also signs; null if there is none.", None),
+        says("Until when the secret before the last rotation also signs, as others may; null if there is none.", None),
         Shown(name="old_secret_until"),
     ]
     created_at: Annotated[
@@ -133,6 +135,7 @@ webhooks = Noun(
     "webhooks",
     about_new="A new webhook.",
     about_changed="The fields of a webhook to change; the others stay as they are.",
+    computed={"previous_secret_until": "{}previous_until[1]".format},
 )
 
 
@@ -239,6 +242,12 @@ class WebhookDisabled(WebhookConflict):
     """The webhook is disabled."""
 
     says = "The webhook is disabled, so nothing is sent to it. Enable it first."
+
+
+class WebhookRotatedOften(WebhookConflict):
+    """So many secrets sign already that another signature might not fit into the header."""
+
+    says = f"The secret was changed {PREVIOUS_SECRETS_MAX} times within 24 hours: wait until the first is a day past."
 
 
 class WebhookNotStuck(WebhookConflict):

@@ -782,7 +782,7 @@ CREATE TABLE event_logs (
 -- A receiver of one organization and mode: a cursor over its events. `position` is the sequence of the last event that
 -- was delivered or passed over. `failures` counts the failed attempts of the next event, and `failing_since` is null
 -- unless the last attempt failed. The worker that delivers owns it until `owned_until`. `is_slow`: its last attempt took
--- long. The secrets are encrypted; the previous one still signs too until its end. Each delivery updates this row.
+-- long. The secrets are encrypted; each previous one, the newest first, signs too until its end. Each delivery updates this row.
 CREATE TABLE webhooks (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_webhooks_organization_id REFERENCES organizations (id),
@@ -792,8 +792,8 @@ CREATE TABLE webhooks (
     description text COLLATE "C"
         CONSTRAINT ck_webhooks_description_length CHECK (char_length(description) BETWEEN 1 AND 255),
     secret text COLLATE "C" NOT NULL,
-    previous_secret text COLLATE "C",
-    previous_secret_until timestamptz,
+    previous_secrets text[] COLLATE "C" NOT NULL DEFAULT '{}',
+    previous_until timestamptz[] NOT NULL DEFAULT '{}',
     position bigint NOT NULL CONSTRAINT ck_webhooks_position_not_negative CHECK (position >= 0),
     disabled_reason text COLLATE "C"
         CONSTRAINT ck_webhooks_disabled_reason_known CHECK (disabled_reason IN ('caller', 'gone', 'failing')),
@@ -803,8 +803,8 @@ CREATE TABLE webhooks (
     owned_until timestamptz,
     is_slow boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT ck_webhooks_previous_secret_until_a_moment CHECK (
-        (previous_secret IS NULL) = (previous_secret_until IS NULL))
+    CONSTRAINT ck_webhooks_previous_secrets_until_a_moment CHECK (
+        cardinality(previous_secrets) = cardinality(previous_until))
 ) WITH (fillfactor = 50);
 CREATE INDEX ix_webhooks_organization ON webhooks (organization_id, sandbox);
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from standardwebhooks import Webhook, WebhookVerificationError
+from standardwebhooks import Webhook
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, organization, refusal, success
 from tests.deadline import until
@@ -176,16 +176,14 @@ def test_skip_leaves_the_event_that_it_is_stuck_at(two: list[Organization], rece
     assert after > stuck
 
 
-def test_a_second_rotation_within_a_day_ends_the_oldest_secret(two: list[Organization], receiver: Receiver) -> None:
+def test_every_secret_of_a_day_signs_however_often_it_was_rotated(two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
     webhook = _make(key, receiver.url)
     second, third = (success(_act(key, webhook, "rotate"))["secret"] for _ in range(2))
     success(_act(key, webhook, "ping"))
     until(lambda: receiver.calls, "the ping arrives")
-    for secret in (second, third):
+    for secret in (webhook["secret"], second, third):
         Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
-    with pytest.raises(WebhookVerificationError):
-        Webhook(webhook["secret"]).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
 
 
 def test_a_webhook_is_changed_in_part_and_deleted(two: list[Organization], receiver: Receiver) -> None:

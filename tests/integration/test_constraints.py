@@ -309,8 +309,8 @@ REFUSED = [
         f"{_WEBHOOK}, disabled_reason) VALUES (1, false, 'u', '{{*}}', 's', 0, 'lost')",
     ),
     (
-        "ck_webhooks_previous_secret_until_a_moment",
-        f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
+        "ck_webhooks_previous_secrets_until_a_moment",
+        f"{_WEBHOOK}, previous_secrets) VALUES (1, false, 'u', '{{*}}', 's', 0, '{{s}}')",
     ),
     ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
     ("ck_daily_sums_not_negative", f"{_DAY} VALUES (1, '2026-01-31', false, 0, -1, 0, 0, 0, 0, 0)"),

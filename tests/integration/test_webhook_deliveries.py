@@ -22,7 +22,7 @@ from app.webhooks import actions as webhook_actions
 from app.webhooks import attempts, cursors, delivery, posting
 from app.webhooks.lag import lag_by_status, lags
 from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.webhook import Webhook, webhooks
+from app.webhooks.webhook import PREVIOUS_SECRETS_MAX, Webhook, WebhookRotatedOften, webhooks
 from tests.deadline import until
 from tests.integration import books, hooks, races
 from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
@@ -367,22 +367,25 @@ def test_replay_goes_back_no_further_than_what_is_kept(organization_id: int, rec
     assert _after(webhook, receiver) == [1, 2, 3, 4, 3, 4]
 
 
-def test_a_day_after_a_rotation_the_old_secret_signs_no_more(
-    organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+def test_a_secret_signs_until_a_day_after_the_rotation_that_replaced_it(
+    organization_id: int, receiver: Receiver
 ) -> None:
-    old, new = new_secret(), new_secret()
-    webhook = hooks.make(organization_id, receiver.url, secret=old)
-    monkeypatch.setattr(webhook_actions, "new_secret", lambda: new)
-    _do(webhook_actions.rotate, webhook)
-    for is_over in (False, True):
-        if is_over:
-            _set(webhook, previous_secret_until="clock_timestamp()")
+    secrets = [new_secret()]
+    webhook = hooks.make(organization_id, receiver.url, secret=secrets[0])
+    for hours_ago, signing in ((0, 1), (10, 2), (10, 3), (10, 3), (20, 2)):
+        _set(webhook, previous_until=f"ARRAY(SELECT u - interval '{hours_ago} h' FROM unnest(previous_until) u)")
         hooks.write(organization_id, "key.created")
         _deliver(webhook)
         call = receiver.calls[-1]
-        Signer(new).verify(call.body, call.headers)
-        with pytest.raises(WebhookVerificationError) if is_over else nullcontext():
-            Signer(old).verify(call.body, call.headers)
+        assert len(call.headers["webhook-signature"].split()) == signing
+        for number, secret in enumerate(reversed(secrets), start=1):
+            with nullcontext() if number <= signing else pytest.raises(WebhookVerificationError):
+                Signer(secret).verify(call.body, call.headers)
+        secrets.append(_do(webhook_actions.rotate, webhook)[1])
+    for _ in range(PREVIOUS_SECRETS_MAX - signing):
+        _do(webhook_actions.rotate, webhook)
+    with pytest.raises(WebhookRotatedOften, match=f"{PREVIOUS_SECRETS_MAX} times"):
+        _do(webhook_actions.rotate, webhook)
 
 
 def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
