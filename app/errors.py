@@ -178,6 +178,14 @@ class UserConflict(PointsError):
         self.field = field
 
 
+class OrganizationConflict(PointsError):
+    """The external id is that of another organization."""
+
+    status = 409
+    field = "external_id"
+    says = "The external_id is that of another organization."
+
+
 class NotFound(PointsError):
     status = 404
 
@@ -213,6 +221,12 @@ class RefillTooLarge(Refused):
     """The balance would exceed 64 bits."""
 
     code = "balance_too_large"
+    field = "amount"
+
+
+class CorrectionTooLarge(Refused):
+    """The balance would fall below 0."""
+
     field = "amount"
 
 

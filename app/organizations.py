@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
 
 from app.actions import log as actions
-from app.errors import MayNotIssue, OrganizationDisabled, OrganizationSuspended
+from app.errors import MayNotIssue, OrganizationConflict, OrganizationDisabled, OrganizationSuspended
 from app.events import event_types, log
 from app.noun import Noun
 from app.noun_fields import Id, Points, says, says_one_of
@@ -60,33 +61,45 @@ def create(
     name: str,
     *,
     sandbox_start_balance: int,
+    external_id: str | None = None,
     held_days: int | None = None,
     low_balance: int | None = None,
-) -> int:
-    """Insert an organization without points and return its id. Opening balances are refills.
+) -> tuple[int, bool]:
+    """Insert an organization without points; return its id, and whether it is new. Opening balances are refills.
+
+    One with this external id and name that is there already is returned unchanged.
 
     Args:
         held_days: for how many days points are held; None: without end.
         low_balance: below which live balance an event says so; None: never.
 
     Raises:
+        OrganizationConflict: the external id is that of an organization with another name.
         Refused: the name is blank, too long or not valid text.
     """
     values = {
         "name": checked_name("The name", name),
+        "external_id": external_id,
         "sandbox_start_balance": sandbox_start_balance,
         "held_days": held_days,
         "low_balance": low_balance,
     }
-    organization_id: int = connection.execute(_CREATE, values).scalar_one()
+    organization_id: int | None = connection.execute(_CREATE, values).scalar_one_or_none()
+    if organization_id is None:
+        known = connection.execute(_BY_EXTERNAL_ID, values).one()
+        if known.name != values["name"]:
+            raise OrganizationConflict
+        return known.id, False
     write_event(connection, event_types.ORGANIZATION_CREATED, organization_id)
-    return organization_id
+    return organization_id, True
 
 
 _CREATE = text("""
-    INSERT INTO organizations (name, sandbox_start_balance, held_days, low_balance)
-    VALUES (:name, :sandbox_start_balance, :held_days, :low_balance) RETURNING id
+    INSERT INTO organizations (name, external_id, sandbox_start_balance, held_days, low_balance)
+    VALUES (:name, :external_id, :sandbox_start_balance, :held_days, :low_balance)
+    ON CONFLICT (external_id) DO NOTHING RETURNING id
 """)
+_BY_EXTERNAL_ID = text("SELECT id, name FROM organizations WHERE external_id = :external_id")
 
 
 def get(connection: Connection, scope: Scope) -> OrganizationInMode:
@@ -147,6 +160,7 @@ class WholeOrganization(NamedTuple):
     balance: _Balance
     last_refill: _LastRefill
     created_at: _Made
+    external_id: Annotated[str | None, says("Your own id of the organization; null if there is none.", "shop-12")]
     sandbox_balance: Annotated[Points, says("The sandbox balance.", 1_000_000)]
     sandbox_last_refill: Annotated[Points, says("The sandbox balance right after its last refill.", 1_000_000)]
     held_days: Annotated[int | None, says("For how many days points are held; null: for ever.", 90)]
@@ -194,6 +208,7 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
 
     Raises:
         NotFound: there is no such organization.
+        OrganizationConflict: the external id is that of another.
     """
     lock_organization(connection, organization_id)
     before = get_whole(connection, organization_id)
@@ -203,7 +218,11 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
         actions.record_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
     if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
         is_another = rest.get("low_balance", before.low_balance) != before.low_balance
-        _set(connection, organization_id, rest | ({"low_balance_told": False} if is_another else {}))
+        try:
+            with connection.begin_nested():
+                _set(connection, organization_id, rest | ({"low_balance_told": False} if is_another else {}))
+        except IntegrityError:
+            raise OrganizationConflict from None
         actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, ", ".join(rest))
     return get_whole(connection, organization_id)
 
@@ -238,11 +257,11 @@ def write_event(connection: Connection, kind: str, organization_id: int, *, sand
 
 
 class Refill(NamedTuple):
-    """Points put into a balance."""
+    """Points put into a balance; below 0, points taken off it."""
 
     id: Annotated[Id, says("The id of the refill.", 3)]
     sandbox: Annotated[bool, says("True: into the sandbox balance.", False)]
-    amount: Annotated[int, says("The points. A reset of the sandbox may have taken some away.", 1_000)]
+    amount: Annotated[int, says("The points; below 0 in a correction, and in a reset of the sandbox.", 1_000)]
     balance: Annotated[Points, says("The balance right after it.", 2_000)]
     reference: Annotated[str | None, says("Your own name for it; null if it has none.", "invoice-7")]
     created_at: Annotated[

@@ -49,8 +49,9 @@ _ABOUTS = {
 _MAY_BE_GONE = {"deleteWebhook": "A missing webhook is not an error: an earlier try may have removed it."}
 _STAYS = {"changeWebhook": 'What is None stays as it is; `description=""` clears it.'}  # Of other changes, None clears.
 # Doing these twice is not the same, so they are tried again only where they were surely not done.
-_NOT_TWICE = {"createWebhook", "pingWebhook", "rotateWebhook", "skipWebhook", "setSandboxClock"}
-_NOT_TWICE |= {"createOrganization", "createKey", "createMember"}
+_NOT_TWICE = {"pingWebhook", "skipWebhook", "setSandboxClock"}
+# These have a key only if the caller has one: repeating them changes nothing.
+_NEEDS_NO_KEY = {"sentBefore", "registerUser", "registerUsers", "registerSandboxUser"}
 _WITH_OUTCOME = {"send": "of_send", "reverse": "of_reverse"}  # What they make is waited for.
 _BY_PLACE, _BY_NAME = {"last_name", "name"}, {"role", "reverse.reason", "verifyReverse.reason"}  # Else: what must be.
 _TYPES = {
@@ -66,6 +67,10 @@ _ARGUMENTS = {
     "expect": '`{"recipients": …, "amount": …}`, either or both. If they differ, it is `Invalid`.',
     "idempotency_key": "1 to 255 visible ASCII characters that name the call. If you store it first, you can repeat the"
     " call after a crash of your program. Without one, a new key is made for the tries of this call.",
+    **dict.fromkeys(
+        ("registerUser.idempotency_key", "registerUsers.idempotency_key", "registerSandboxUser.idempotency_key"),
+        "Needed only to be answered as the first call was.",
+    ),
     "sentBefore.idempotency_key": "The one that the send will have. A batch that has it already does not count, because"
     " the send would be answered with that batch.",
     "wait_s": "Seconds to wait until it is done, over all tries; 0: do not wait. After that, what is accepted is"
@@ -201,7 +206,7 @@ class _Call:
 
     def _call(self) -> str:
         given = [f'method="{self._verb}"', f"path={self._where}"] + [f"body={self._body()}"] * bool(self._fields)
-        key = "key_of(idempotency_key)" if "201" in self._operation["responses"] else "idempotency_key"
+        key = "idempotency_key" if self._name in _NEEDS_NO_KEY else "key_of(idempotency_key)"
         given += [f"key={key}"] * self._has_key
         return f"Call({', '.join([*given, *['repeatable=False'] * (self._name in _NOT_TWICE)])})"
 

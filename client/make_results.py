@@ -42,8 +42,8 @@ _ABOUTS = {
     "Reversed.status": "`done`; or `queued`: the wait ran out, and it will be done once.",
     "Reversed.idempotency_key": "The key of the call, given or made.",
     "Reversed.replayed": "It was done before this call was made.",
-    "SandboxUser.claimed": "What this call has credited.",
-    "PlatformUser.claimed": "What this call has credited; None if it only reads.",
+    "SandboxUser.claimed": "What the registration has credited.",
+    "PlatformUser.claimed": "What the registration, or this change, has credited; None if the call only reads.",
     "Webhook.secret": "The signing secret, for `verify_webhook`: shown when it is made and when it is changed.",
 }
 _BASES = {"StatementDay": "StatementTotal"}  # Of a whole answer it is `Result`.

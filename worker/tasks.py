@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from structlog.contextvars import bind_contextvars
 
-from app import logs
+from app import kept_answers, logs
 from app.audit import run as ledger_audit
 from app.batches import batch
 from app.batches.batch import IDEMPOTENCY_KEY_KEPT_DAYS
@@ -201,8 +201,12 @@ def audit() -> None:
 @celery.task(name=FORGET_IDEMPOTENCY_KEYS, send_events=False)
 def forget_idempotency_keys() -> None:
     """Forget keys past their time, in steps so small that none locks many rows or lasts long."""
-    for forget in (batch.forget_idempotency_keys, reversal.forget_idempotency_keys):
-        step = partial(forget, older_than_days=IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
+    days = IDEMPOTENCY_KEY_KEPT_DAYS
+    for step in (
+        partial(batch.forget_idempotency_keys, older_than_days=days, at_most=_FORGET_STEP),
+        partial(reversal.forget_idempotency_keys, older_than_days=days, at_most=_FORGET_STEP),
+        partial(kept_answers.forget, at_most=_FORGET_STEP),
+    ):
         steps(step, steps_max=_FORGET_STEPS_MAX, full=_FORGET_STEP)
 
 

@@ -6,19 +6,22 @@ The declaration registers the route, checks the key and its scopes, reads the bo
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from inspect import cleandoc, signature
 from typing import Any
 
 from flask import Blueprint, Response
 from pydantic import BaseModel
+from sqlalchemy import Connection
 
 from app.api import envelope, refusals
 from app.api.auth import SCOPES_OF_ENDPOINTS, caller, platform_caller
+from app.api.once import once, once_in_steps
 from app.api.refusals import Refusal
 from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
+from app.api.requests.send_headers import headers_refused, refuse_headers
 from app.errors import PointsError
 from app.fields.field import Table
 from app.noun_fields import says
@@ -83,6 +86,9 @@ class Call:
         sent: examples of bodies, by their names.
         first: called with the caller before the body is read.
         refuses: refusals, or errors as they may be raised, beside those of all calls of the kind.
+        makes_once: it takes an `Idempotency-Key`, and a repetition gets the answer of the first. After the caller the
+            function gets the connection of the transaction in which the answer is kept.
+        in_steps: it does so in transactions of its own, and gets no connection.
         checks_itself: the function finds the caller and reads the body itself: it gets only the ids.
     """
 
@@ -100,9 +106,15 @@ class Call:
     sent: Mapping[str, Example] = field(default_factory=dict)
     first: Callable[[Any], object] | None = None
     refuses: Iterable[Refusal | PointsError] = ()
+    makes_once: bool = False
+    in_steps: bool = False
     checks_itself: bool = False
 
     def __post_init__(self) -> None:
+        if self.makes_once:
+            self.headers = ("Idempotency-Key", *self.headers)
+            self.answers = [replace(each, headers=(*each.headers, "Idempotency-Replayed")) for each in self.successes]
+            self.refuses = (*self.refuses, *refusals.MAKING_ONCE)
         self.method, self.path = self.route.split()
         self.has_key = self.path.startswith("/v1/")
         self.is_of_platform = self.path.startswith("/v1/platform/")
@@ -114,7 +126,8 @@ class Call:
         self.name = self.name or re.sub(r"_(\w)", lambda part: part[1].upper(), view.__name__)
         self.about = self.about or cleandoc(view.__doc__ or "")
         places = re.findall(r"{\w+}", self.path)
-        self.ids = list(signature(view).parameters)[has_caller:][: len(places)]
+        before = has_caller + (self.makes_once and not self.in_steps)
+        self.ids = list(signature(view).parameters)[before:][: len(places)]
         rule = self.path
         for place, name in zip(places, self.ids, strict=True):
             rule = rule.replace(place, f"<int:{name}>")
@@ -130,25 +143,34 @@ class Call:
         find = partial(platform_caller, *self.scopes) if self.is_of_platform else caller
         first, body, read, has_query, status = self.first, self.body, self.read, self.query, self.successes[0].status
         takes_nothing = body is None and self.method != "GET"
+        makes_once, in_steps, refused = self.makes_once, self.in_steps, headers_refused(self.headers)
 
         @wraps(view)
         def answered(**ids: int) -> Response:
             who = find()
+            refuse_headers(refused)
             if not has_query:
                 refuse_parameters()
             if first is not None:
                 first(who)
             if takes_nothing:
                 refuse_fields()
+            given: tuple[Any, ...] = ()
+            named: dict[str, Any] = ids
             if read is not None:
-                outcome = view(who, *ids.values(), read_json(read))
+                given, named = (*ids.values(), read_json(read)), {}
             elif body is not None:
-                outcome = view(who, **ids, **read_json(body.read))
-            else:
-                outcome = view(who, **ids)
-            if isinstance(outcome, Response):
-                return outcome
-            return envelope.nothing() if outcome is None else envelope.success(outcome, status=status)
+                named = ids | read_json(body.read)
+
+            def respond(*connection: Connection) -> Response:
+                outcome = view(who, *connection, *given, **named)
+                if isinstance(outcome, Response):
+                    return outcome
+                return envelope.nothing() if outcome is None else envelope.success(outcome, status=status)
+
+            if not makes_once:
+                return respond()
+            return (once_in_steps if in_steps else once)(who, (given, named), respond)
 
         return answered
 

@@ -22,6 +22,7 @@ from app.errors import (
 )
 from app.platform.keys import USERS_CHANGE
 from app.reversals.accept import ReversalLost
+from app.webhooks.secrets import SecretsKeyMissing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,3 +219,5 @@ BAD_QUERY = bad_query(
 BAD_LIST_QUERY = bad_query("BadListQuery", {"limit": _BAD_LIMIT})
 NO_ORGANIZATION = refusal("NoOrganization", "There is no such organization.", NotFound("organization", 1))
 KEY_REUSED = refusal("KeyReused", "The `Idempotency-Key` was used with a different body.", IdempotencyKeyReused())
+# Of all calls that make something once.
+MAKING_ONCE = (KEY_REUSED, refusal_by(SecretsKeyMissing()))

@@ -178,7 +178,11 @@ EVENT_RULES = {
                OR (type = 'balance.low' AND NOT EXISTS (
                    SELECT FROM batches b
                    WHERE NOT b.sandbox AND b.organization_id = e.organization_id AND b.status = 'issued'
-                     AND b.current_balance = CAST(e.data #>> '{{organization,balance}}' AS bigint))))
+                     AND b.current_balance = CAST(e.data #>> '{{organization,balance}}' AS bigint))
+                   AND NOT EXISTS (
+                   SELECT FROM refills r
+                   WHERE NOT r.sandbox AND r.organization_id = e.organization_id AND r.amount < 0
+                     AND r.balance = CAST(e.data #>> '{{organization,balance}}' AS bigint))))
         ORDER BY id""",
     "a webhook stands within its log": """
         SELECT format('webhook %s', w.id) AS subject,

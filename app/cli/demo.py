@@ -84,7 +84,7 @@ def _make_organization() -> tuple[Keys, str]:
     """Make the demo organization; return its keys, and the token of its member's link."""
     with transaction(by=by_operator()) as connection:
         start = settings().sandbox_balance
-        organization_id = open_organization(connection, "Demo", balance=_BALANCE, sandbox_balance=start)
+        organization_id = open_organization(connection, "Demo", balance=_BALANCE, sandbox_balance=start)[0].id
         for user in _OF_SANDBOX:
             sandbox.register(connection, organization_id, new_user(*user))
         _, token = links.add(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)

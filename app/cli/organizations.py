@@ -14,6 +14,7 @@ from app.cli.options import ORGANIZATION_ID, Command
 from app.ledger.refill import open_organization, refill_once
 from app.settings import INT64_MAX, settings
 from app.values.numbers import points
+from app.values.texts import REFERENCE, REFERENCE_LENGTH_MAX
 from app.values.timestamps import HOLD_DAYS_MAX
 
 
@@ -29,7 +30,7 @@ def _approval(row: Mapping[str, Any]) -> str:
 
 
 _COLUMNS = columns(
-    *("id", "name", "balance", ("After last refill", "last_refill"), ("Sandbox", "sandbox_balance")),
+    *("id", "name", "external_id", "balance", ("After last refill", "last_refill"), ("Sandbox", "sandbox_balance")),
     ("Low below", "low_balance"),
     ("Held", lambda row: "for ever" if row["held_days"] is None else f"{row['held_days']} days"),
     *(("Approval", _approval), ("State", _state), "created_at"),
@@ -64,13 +65,18 @@ def organizations() -> None:
 @click.argument("name")
 @click.option("--balance", type=_POINTS, default=0, show_default=True, help="Opening live balance, a refill.")
 @click.option("--sandbox-balance", type=_POINTS, help="Opening sandbox balance [default: POINTS_SANDBOX_BALANCE].")
+@click.option("--external-id", help="Your own id of it. With the same one and the same name again, nothing is made.")
 @partial(change_command, makes_data=True)
-def create(connection: Connection, name: str, balance: int, sandbox_balance: int | None) -> Answer:
+def create(
+    connection: Connection, name: str, balance: int, sandbox_balance: int | None, external_id: str | None
+) -> Answer:
     """Make an organization. Its opening balances are refills."""
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
-    organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
-    sentence = f"Made organization {organization_id}. Next: points keys create {organization_id}"
-    return _show(connection, organization_id, sentence)
+    if external_id is not None and not REFERENCE.fullmatch(external_id):
+        raise click.UsageError(f"--external-id must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
+    made, is_new = open_organization(connection, name, balance=balance, sandbox_balance=start, external_id=external_id)
+    sentence = f"Made organization {made.id}." if is_new else f"Nothing was made: it is organization {made.id}."
+    return Answer(made, columns=_COLUMNS, sentence=f"{sentence} Next: points keys create {made.id}")
 
 
 @organizations.command(name="list")
@@ -88,14 +94,22 @@ def show(connection: Connection, organization_id: int) -> Answer:
     return _show(connection, organization_id)
 
 
-@organizations.command(context_settings={"ignore_unknown_options": True})  # A negative number is not an option.
+class _WithNegative(click.Command):
+    """A command with a number that may be negative, and so is not an option; `--` before it changes nothing."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ignore_unknown_options = True
+        return super().parse_args(ctx, [word for word in args if word != "--"])
+
+
+@organizations.command(cls=_WithNegative)
 @_organization_argument
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
 @click.option("--reference", help="Your own name for this refill. With the same name again, nothing is booked.")
 @change_command
 def refill(connection: Connection, organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
-    """Add AMOUNT points to an organization's balance."""
+    """Add AMOUNT points to an organization's balance. Below 0, it corrects a refill, and needs a --reference."""
     booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
     mode = "sandbox" if sandbox else "live"
     sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."

@@ -73,25 +73,40 @@ def register(connection: Connection, users: Sequence[NewUser]) -> Registered:
         group = insert_new(connection, users[looked_at : looked_at + _GROUP])
         looked_at = min(looked_at + _GROUP, len(users))
         user_ids += group
-        claimed = claimed.and_also(claim_all(connection, group, holders))
+        claimed = claimed.and_also(claim_all(connection, group, holders, at_registration=True))
     return Registered(looked_at, user_ids, claimed)
 
 
-def claim_all(connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int]) -> Claimed:
+def claim_all(
+    connection: Connection,
+    user_ids: Sequence[int],
+    organization_ids: Sequence[int],
+    *,
+    at_registration: bool = False,
+) -> Claimed:
     """Claim everything that these organizations hold for these users in one transaction.
 
     The caller has excluded their reversals. Of several users, all are registered in this transaction.
+
+    Args:
+        at_registration: note it with the users as what their registration has claimed.
     """
     claimed = NOTHING
     while user_ids and organization_ids:
-        step = claim(connection, user_ids, organization_ids)
+        step = claim(connection, user_ids, organization_ids, at_registration=at_registration)
         claimed = claimed.and_also(step)
         if step.transactions < CLAIM_ROWS_MAX:
             break
     return claimed
 
 
-def claim(connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int]) -> Claimed:
+def claim(
+    connection: Connection,
+    user_ids: Sequence[int],
+    organization_ids: Sequence[int],
+    *,
+    at_registration: bool = False,
+) -> Claimed:
     """Credit what these organizations hold for these users, keeping the transaction ids; return how many and how much.
 
     If a part was taken back, the rest is credited. Points past their `held_until` are not credited, whether or not they
@@ -104,6 +119,7 @@ def claim(connection: Connection, user_ids: Sequence[int], organization_ids: Seq
     parameters = {
         "user_ids": list(user_ids),
         "organization_ids": list(organization_ids),
+        "at_registration": at_registration,
         "rows_max": CLAIM_ROWS_MAX,
         "listed_max": _LISTED_MAX,
     }
@@ -116,9 +132,21 @@ def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int)
 
     The caller has locked the organization's row.
     """
-    parameters = {"user_ids": [user_id], "rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
-    count, points = connection.execute(_CLAIM_IN_SANDBOX, parameters | {"sandbox_of": organization_id}).one()
+    limits = {"rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
+    parameters = {"user_ids": [user_id], "at_registration": True, "sandbox_of": organization_id, **limits}
+    count, points = connection.execute(_CLAIM_IN_SANDBOX, parameters).one()
     return Claimed(count, int(points))
+
+
+def claimed_at_registration(connection: Connection, user_id: int) -> Claimed:
+    """Return what the registration of a user has claimed."""
+    count, points = connection.execute(_CLAIMED_AT_REGISTRATION, {"id": user_id}).one()
+    return Claimed(count, int(points))
+
+
+_CLAIMED_AT_REGISTRATION = text("""
+    SELECT coalesce(claimed_count, 0), coalesce(claimed_points, 0) FROM users WHERE id = :id
+""")
 
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
@@ -164,6 +192,11 @@ _CLAIM_IN = """
                    'more', CASE WHEN count(*) > :listed_max
                                 THEN '/v1/transactions?credited=true&user=' || user_id END)
         FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id
+    ), noted AS (
+        UPDATE users u SET claimed_count = coalesce(u.claimed_count, 0) + c.count,
+                           claimed_points = coalesce(u.claimed_points, 0) + c.points
+        FROM (SELECT user_id, count(*) AS count, sum(amount) AS points FROM claimed GROUP BY user_id) c
+        WHERE u.id = c.user_id AND :at_registration
     ), off_the_sums AS (
         {off_the_sums}
     ), no_longer_listed AS (

@@ -11,7 +11,7 @@ from app.actions import log as actions
 from app.errors import Faults, InvalidRequest, UserConflict
 from app.fields.field import Table, kind, reference_to
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Array, Reference
-from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, register
+from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, claimed_at_registration, register
 from app.ledger.held_list import exclude_reversals, holders_of
 from app.postgres.database import transaction
 from app.scope import Author
@@ -94,7 +94,7 @@ OUTCOMES = (CREATED, EXISTS, CONFLICT)
 
 
 class Registration(NamedTuple):
-    """A user, whether it was registered just now, and what was claimed for it."""
+    """A user, whether it was registered just now, and what its registration, or the change, has claimed."""
 
     user: RegisteredUser
     is_new: bool
@@ -104,17 +104,19 @@ class Registration(NamedTuple):
 def register_user(connection: Connection, new: NewUser) -> Registration:
     """Register a user and claim what is held for the address; do nothing if it is registered with the same values.
 
+    What the registration has claimed is told again.
+
     Raises:
         UserConflict: the address is registered with other names or another external id, or that is another user's.
     """
-    _, user_ids, claimed = register(connection, [new])
+    user_ids = register(connection, [new]).user_ids
     known = users.find_by_keys(connection, [new.address.key]).get(new.address.key)
     if not user_ids and (conflict := _conflict(new, known)) is not None:
         raise conflict
     assert known is not None, "it is registered, just now or before"
     if user_ids:
         actions.record(connection, actions.USER_REGISTERED, subject_id=known.id)
-    return Registration(known, bool(user_ids), claimed)
+    return Registration(known, bool(user_ids), claimed_at_registration(connection, known.id))
 
 
 def _conflict(new: NewUser, known: RegisteredUser | None) -> UserConflict | None:

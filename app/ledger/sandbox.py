@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from app.errors import InvalidRequest, SandboxUserLimit, UserConflict
 from app.fields.field import Table
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Timestamp
-from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
+from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox, claimed_at_registration
 from app.ledger.registering import read_new_user
 from app.noun import Noun
 from app.noun_fields import Id, says
@@ -76,11 +76,11 @@ users = Noun(SandboxUser, "user", "users")
 read_user = partial(read_new_user, table=NEW_USER)
 
 
-def register(connection: Connection, organization_id: int, user: NewUser) -> tuple[SandboxUser, Claimed | None]:
+def register(connection: Connection, organization_id: int, user: NewUser) -> tuple[SandboxUser, bool, Claimed]:
     """Register a user of an organization's sandbox, and claim what its sandbox holds for the address.
 
-    Without a claim, the user was registered before. The organization's row is locked: no issue runs meanwhile, so none
-    misses the user.
+    Return the user, whether it is new, and what its registration has claimed. The organization's row is locked: no
+    issue runs meanwhile, so none misses the user.
 
     Raises:
         UserConflict: the address is registered with other names.
@@ -98,15 +98,13 @@ def register(connection: Connection, organization_id: int, user: NewUser) -> tup
     if known is not None:
         if (known.first_name, known.last_name) != (user.first_name, user.last_name):
             raise UserConflict
-        return SandboxUser._make(known), None
+        return SandboxUser._make(known), False, claimed_at_registration(connection, known.id)
     if connection.execute(_COUNT, values | {"at_most": USERS_MAX}).scalar_one() >= USERS_MAX:
         raise SandboxUserLimit(USERS_MAX)
     registered = SandboxUser._make(connection.execute(_INSERT, values).one())
-    claimed = last = claim_in_sandbox(connection, registered.id, organization_id)
-    while last.transactions == CLAIM_ROWS_MAX:
-        last = claim_in_sandbox(connection, registered.id, organization_id)
-        claimed = claimed.and_also(last)
-    return registered, claimed
+    while claim_in_sandbox(connection, registered.id, organization_id).transactions == CLAIM_ROWS_MAX:
+        pass
+    return registered, True, claimed_at_registration(connection, registered.id)
 
 
 _FIND = text(f"SELECT {users.columns} FROM users WHERE (sandbox_of, email_key) = (:sandbox_of, :email_key)")

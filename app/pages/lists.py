@@ -20,7 +20,7 @@ def _kept(days: int) -> str:
     return f"created_at >= (SELECT clock_timestamp()) - interval '{days} days'"
 
 
-organizations = Listing(whole, is_by_time=False, scope=lambda _: [])
+organizations = Listing(whole, is_by_time=False, scope=Filters.own_conditions)
 members = Listing(
     members_noun, is_by_time=False, scope=lambda _: ["organization_id = :organization_id", "removed_at IS NULL"]
 )

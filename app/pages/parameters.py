@@ -209,6 +209,8 @@ _KEY = Parameter(
 _BATCH = _id("batch", "a batch", "Of this batch.", "batch_id")
 _OF_ITEM = "Of an item with exactly this reference, in any batch."
 _SANDBOX = Parameter("sandbox", _flag, "True: of the sandbox balance; else of the live one.", _BOOLEAN, "sandbox")
+_ABOUT_EXTERNAL_ID = "With exactly this id of yours."
+_EXTERNAL_ID = Parameter("external_id", _reference, _ABOUT_EXTERNAL_ID, _REFERENCE_FORM, equals="external_id")
 _LISTS: dict[str, Sequence[Parameter]] = {
     "transactions": (
         *(*_PAGE, _email("Of this address."), _BATCH, *_created("Issued"), *_flags("With this `{}`.")),
@@ -226,9 +228,10 @@ _LISTS: dict[str, Sequence[Parameter]] = {
     "reversals": (*_PAGE, *_created("Accepted"), _KEY, _status(REVERSAL_STATUSES)),
     "users": (
         *(*_PAGE, _email("Known by this address.")),
-        Parameter("external_id", _reference, "With exactly this id of yours.", _REFERENCE_FORM, equals="external_id"),
+        _EXTERNAL_ID,
     ),
-    **dict.fromkeys(("organizations", "keys", "members", "entries", "deliveries"), _PAGE),
+    "organizations": (*_PAGE, _EXTERNAL_ID),
+    **dict.fromkeys(("keys", "members", "entries", "deliveries"), _PAGE),
     "refills": (*_PAGE, _SANDBOX),
     "actions": (
         *_PAGE,

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from app.errors import Fault
 from app.fields.bounds import BOUNDS, read_bounds
-from app.fields.field import Table
+from app.fields.field import Table, is_missing
 from app.fields.kinds import Boolean, Integer, KeyName, Name, OneOf, Reference
 from app.organizations import APPROVAL_OF
 from app.settings import INT64_MAX, Settings
@@ -13,6 +14,11 @@ from app.values.texts import KEY_NAME_LENGTH_MAX, REFERENCE_LENGTH_MAX
 from app.values.timestamps import HOLD_DAYS_MAX
 
 NAME = Name("name", "The name of the organization.", "Acme", is_required=True)
+EXTERNAL_ID = Reference(
+    "external_id",
+    f"Your own id of the organization: 1 to {REFERENCE_LENGTH_MAX} visible characters, of one organization only.",
+    "shop-12",
+)
 BALANCE = Integer(
     "balance", "The opening live balance, a refill.", 1_000, minimum=0, maximum=INT64_MAX, unit="points", default=0
 )
@@ -60,24 +66,41 @@ IS_DISABLED = Boolean(
     "is_disabled", "True: it can neither issue nor take back until it is enabled.", False, is_required=True
 )
 NEW_ORGANIZATION = Table(
-    "NewOrganization", "An organization to make.", NAME, BALANCE, SANDBOX_BALANCE, HELD_DAYS, LOW_BALANCE
+    "NewOrganization", "An organization to make.", NAME, EXTERNAL_ID, BALANCE, SANDBOX_BALANCE, HELD_DAYS, LOW_BALANCE
 )
 # How changes are read; what must not be null is required, if it is sent.
-CHANGEABLE = Table("", "", NAME, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED)
+CHANGEABLE = Table(
+    "", "", NAME, EXTERNAL_ID, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED
+)
 CHANGED_ORGANIZATION = Table(
     "ChangedOrganization",
     "What to change of an organization; the rest stays as it is.",
     *(replace(row, is_required=False, is_nullable=not row.is_required) for row in CHANGEABLE.rows),
     minProperties=1,
 )
-AMOUNT = Integer("amount", "The points to add.", 1_000, minimum=1, maximum=INT64_MAX, unit="points", is_required=True)
+AMOUNT = Integer(
+    "amount",
+    "The points to add; below 0, those to take off again, which needs a `reference`.",
+    1_000,
+    minimum=-INT64_MAX,
+    maximum=INT64_MAX,
+    unit="points",
+    is_required=True,
+)
 OF_SANDBOX = Boolean("sandbox", "True: for the sandbox balance.", default=False, is_nullable=False)
 REFERENCE = Reference(
     "reference",
     f"Your own name for the refill: 1 to {REFERENCE_LENGTH_MAX} visible characters, of one refill of the organization.",
     "invoice-7",
 )
-NEW_REFILL = Table("NewRefill", "Points for an organization.", AMOUNT, OF_SANDBOX, REFERENCE)
+_BELOW_0: dict[str, Any] = {"properties": {"amount": {"exclusiveMaximum": 0}}, "required": ["amount"]}
+NEW_REFILL = Table(
+    "NewRefill",
+    "Points for an organization, or a correction of a refill.",
+    *(AMOUNT, OF_SANDBOX, REFERENCE),
+    **{"not": {"properties": {"amount": {"const": 0}}, "required": ["amount"]}, "if": _BELOW_0},
+    then={"properties": {"reference": {"type": "string"}}, "required": ["reference"]},
+)
 KEY_NAME = KeyName(
     "name", f"What people call the key: 1 to {KEY_NAME_LENGTH_MAX} visible characters; null: nothing.", "Till"
 )
@@ -99,6 +122,22 @@ def read_new_organization(fields: Mapping[str, Any], limits: Settings) -> dict[s
     values = NEW_ORGANIZATION.read(fields, limits)
     if values["sandbox_balance"] is None:
         values["sandbox_balance"] = limits.sandbox_balance
+    return values
+
+
+def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the values of a refill.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    faults = NEW_REFILL.new_faults(fields)
+    values = {row.name: row.read(fields, faults, limits) for row in NEW_REFILL.rows}
+    if values["amount"] == 0:
+        faults.add("amount", Fault("The amount", "must not be 0."))
+    if (values["amount"] or 0) < 0 and is_missing(fields.get("reference")):
+        faults.add("reference", Fault("The reference field", "is required when the amount is below 0."))
+    faults.raise_if_any()
     return values
 
 

@@ -34,6 +34,8 @@ class Kind(IntEnum):
     # One organization's: its folds and claims share it, and whatever takes its points back excludes them. So held
     # points are either claimed or taken back, and a credit is either folded before it is taken back or after.
     BALANCES = 0x4241
+    # One idempotency key of a call that makes something: the second of two at once finds the answer of the first.
+    KEPT_ANSWER = 0x4B41
     # One search for crossed registrations of each length of time (in seconds; 0: of all users) runs.
     CROSSED_SEARCH = 0x434C
     # One return of points that were held too long runs.

@@ -15,8 +15,9 @@ from app.scope import Scope
 DAYS_MAX = 366
 
 # All that moves a balance: each row with the moment that puts it on a day, and what it adds to that day.
-# A batch counts when it was issued, a reversal when it was done. A reset of the sandbox is a refill, which may take
-# points away. The columns have the same type in all parts, so that PostgreSQL looks each part up in its index.
+# A batch counts when it was issued, a reversal when it was done. A correction and a reset of the sandbox are refills,
+# which may take points away. The columns have the same type in all parts, so that PostgreSQL looks each part up in its
+# index.
 MOVES = """
     SELECT organization_id, sandbox, issued_at AS moment, CAST(0 AS bigint) AS refilled, debited_amount AS debited,
            CAST(0 AS bigint) AS reversed, CAST(0 AS bigint) AS returned, 1 AS batches, recipient_count AS transactions,
@@ -59,7 +60,9 @@ class Line(NamedTuple):
         ),
         _Sum,
     ]
-    refilled: Annotated[int, says("Points put in. Below 0 if a reset of the sandbox took points away.", 1_000), _Sum]
+    refilled: Annotated[
+        int, says("Points put in, less those of corrections and of resets of the sandbox.", 1_000), _Sum
+    ]
     debited: Annotated[Points, says("Points of the debited transactions of batches issued then.", 100), _Sum]
     reversed: Annotated[Points, says("Points that callers took back then.", 50), _Sum]
     returned: Annotated[Points, says("Points that went back then because they were held too long.", 0), _Sum]

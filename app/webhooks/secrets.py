@@ -1,4 +1,4 @@
-"""The secrets that sign webhooks: made here, and stored encrypted.
+"""The secrets that sign webhooks: made here, and stored encrypted, as is all that nobody else may read.
 
 `POINTS_SECRETS_KEY` holds the keys, the newest first. The newest encrypts, and all of them decrypt.
 """
@@ -19,7 +19,7 @@ class SecretsKeyMissing(PointsError):
 
     status = 503
     field = "service"
-    says = "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."
+    says = "This service has no key to encrypt what it must keep secret: its operator must set POINTS_SECRETS_KEY."
 
 
 class SecretUnreadable(Exception):

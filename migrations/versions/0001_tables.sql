@@ -18,10 +18,13 @@
 -- `sandbox_counted_until`). Who stamps a row with an earlier moment, because a clock went back, puts it back to the
 -- start of that day.
 --
--- Every drain updates this row; free space in its page keeps the updates out of the index.
+-- `external_id` is what the platform calls it. Every drain updates this row; free space in its page keeps the updates out
+-- of the index.
 CREATE TABLE organizations (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
     name text COLLATE "C" NOT NULL CONSTRAINT ck_organizations_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+    external_id text COLLATE "C" CONSTRAINT uq_organizations_external_id UNIQUE
+        CONSTRAINT ck_organizations_external_id_length CHECK (char_length(external_id) BETWEEN 1 AND 128),
     is_disabled boolean NOT NULL DEFAULT false,
     is_suspended boolean NOT NULL DEFAULT false,
     balance bigint NOT NULL DEFAULT 0 CONSTRAINT ck_organizations_balance_not_negative CHECK (balance >= 0),
@@ -212,6 +215,17 @@ CREATE TABLE used_forms (
 );
 CREATE INDEX ix_used_forms_used_at ON used_forms (used_at);
 
+-- What was answered to a call that made something, for a day: whoever repeats the call gets it again. `name` is the
+-- SHA-256 of caller, call and idempotency key. `answer` is encrypted, with a digest of the body: it may hold a key or an
+-- address.
+CREATE TABLE kept_answers (
+    name bytea CONSTRAINT pk_kept_answers PRIMARY KEY
+        CONSTRAINT ck_kept_answers_name_is_sha256 CHECK (octet_length(name) = 32),
+    answer text COLLATE "C" NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX ix_kept_answers_created_at ON kept_answers (created_at);
+
 -- A secret that all processes of the service share. The first process that needs it makes it.
 CREATE TABLE service_secrets (
     name text COLLATE "C" CONSTRAINT pk_service_secrets PRIMARY KEY,
@@ -287,7 +301,8 @@ CREATE TABLE upload_parts (
 -- An account, found by the normalised form of its address. A user of a sandbox (`sandbox_of`: the organization's) is
 -- known there only, and has no balance. `external_id` is what the platform calls it. `address_changed_at` is since when
 -- the address is this one; null: since it was registered. An erased user keeps its id and its balance: `email` and the
--- names are `erased-<id>`, and without an `email_key` nothing is credited to it any more.
+-- names are `erased-<id>`, and without an `email_key` nothing is credited to it any more. `claimed_count` and
+-- `claimed_points` are what its registration has claimed; null: nothing.
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
     email text COLLATE "C" NOT NULL,
@@ -297,6 +312,8 @@ CREATE TABLE users (
     external_id text COLLATE "C"
         CONSTRAINT ck_users_external_id_length CHECK (char_length(external_id) BETWEEN 1 AND 128),
     sandbox_of bigint CONSTRAINT fk_users_sandbox_of REFERENCES organizations (id),
+    claimed_count bigint,
+    claimed_points numeric,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     address_changed_at timestamptz,
     erased_at timestamptz,
@@ -602,8 +619,7 @@ CREATE TABLE user_entries (
 );
 CREATE INDEX ix_user_entries_listed ON user_entries (user_id, created_at, transaction_id);
 
--- Points added to a balance. Only a sandbox reset may take some away. A call with the `idempotency_key` of a refill is
--- answered with that refill.
+-- Points added to a balance; below 0 in a correction, which has a reference, and in a reset of the sandbox.
 CREATE TABLE refills (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_refills PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_refills_organization_id REFERENCES organizations (id),
@@ -611,12 +627,10 @@ CREATE TABLE refills (
     amount bigint NOT NULL,
     balance bigint NOT NULL CONSTRAINT ck_refills_balance_not_negative CHECK (balance >= 0),
     reference text COLLATE "C" CONSTRAINT ck_refills_reference_length CHECK (char_length(reference) BETWEEN 1 AND 128),
-    idempotency_key text COLLATE "C"
-        CONSTRAINT ck_refills_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT uq_refills_organization_id_reference UNIQUE (organization_id, reference),
-    CONSTRAINT uq_refills_idempotency_key UNIQUE (organization_id, idempotency_key),
-    CONSTRAINT ck_refills_amount_positive_unless_sandbox CHECK (amount > 0 OR (sandbox AND amount <> 0))
+    CONSTRAINT ck_refills_below_zero_named_or_of_a_sandbox CHECK (
+        amount > 0 OR (amount < 0 AND (sandbox OR reference IS NOT NULL)))
 );
 CREATE INDEX ix_refills_created ON refills (organization_id, sandbox, created_at, id);
 

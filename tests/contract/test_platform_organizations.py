@@ -1,6 +1,7 @@
 """The platform's organizations: made, changed, refilled once, and given members; the same as by the commands."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from tests.deadline import until
 from tests.service.up import Service
 
 _ORGANIZATIONS = "/v1/platform/organizations"
-_WHOLE = ORGANIZATION | {"sandbox_balance", "sandbox_last_refill", "held_days", "low_balance"}
+_WHOLE = ORGANIZATION | {"external_id", "sandbox_balance", "sandbox_last_refill", "held_days", "low_balance"}
 _WHOLE |= {"approval_above", "approval_of"}
 
 
@@ -100,8 +101,10 @@ def test_every_fault_of_an_organization_is_named(ours: Platform) -> None:
     bad = {"name": None, "balance": 5, "held_days": 3_651, "low_balance": 0, "is_suspended": "yes", "is_disabled": None}
     faults("PATCH", path, bad, *bad)
     faults("PATCH", path, {}, "body")
-    for amount in (0, -1, 1.0, "1", True, None, 2**63):
-        faults("POST", f"{path}/refills", {"amount": amount}, "amount")
+    for amount in (0, 1.0, "1", True, None, 2**63, -(2**63)):
+        faults("POST", f"{path}/refills", {"amount": amount, "reference": "r"}, "amount")
+    for none in ({}, {"reference": None}):
+        faults("POST", f"{path}/refills", {"amount": -1, **none}, "reference")
     faults("POST", f"{path}/refills", {"amount": 1, "reference": "a b", "sandbox": 1}, "reference", "sandbox")
     refusal(_refill(ours, made["id"], "a b", amount=1), 400, "idempotency_key")
     member = {"email": "mary", "first_name": "", "role": "owner", "organization": 1}
@@ -152,6 +155,76 @@ def test_a_refill_is_booked_once_for_its_key_and_its_reference(ours: Platform) -
     assert [(one["amount"], one["balance"]) for one in sandbox] == [(3, 10), (7, 7)]
     # A key is its organization's own.
     assert success(_refill(ours, _make(ours)["id"], "once", amount=2), 201)["balance"] == 2
+
+
+def test_a_correction_takes_points_off_and_is_seen_wherever_a_refill_is(service: Service, ours: Platform) -> None:
+    made = _make(ours, balance=100, low_balance=50)
+    correction: dict[str, Any] = {"amount": -60, "reference": "wrong"}
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: _refill(ours, made["id"], **correction), range(4)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [201]
+    [booked] = {answer.json()["data"]["id"]: answer.json()["data"] for answer in answers}.values()
+    assert (booked["amount"], booked["balance"], booked["reference"]) == (-60, 40, "wrong")
+    told = _refill(ours, made["id"], amount=-41, reference="more")
+    assert "balance of 40" in refusal(told, 409, "amount")["amount"][0]
+    assert told.json()["additional_data"]["code"] == "correction_too_large"
+    number = str(made["id"])
+    assert service.json("organizations", "refill", number, "--", "-5", "--reference", "by-hand")["balance"] == 35
+    assert service.json("organizations", "refill", number, "-5", "--reference", "by-hand")["balance"] == 35
+    assert "reference" in service.command("organizations", "refill", number, "-5", status=1).stderr
+    sandbox = success(_refill(ours, made["id"], amount=-1_000_000, reference="all", sandbox=True), 201)
+    assert sandbox["balance"] == 0
+
+    shown = success(ours.get(f"{_ORGANIZATIONS}/{made['id']}"))
+    assert (shown["balance"], shown["last_refill"], shown["sandbox_last_refill"]) == (35, 35, 0)
+    listed = success(ours.get(f"{_ORGANIZATIONS}/{made['id']}/refills"))["refills"]
+    assert [(one["amount"], one["balance"]) for one in listed] == [(-5, 35), (-60, 40), (100, 100)]
+    key = Organization(service, made["id"]).live
+    today = str(datetime.now(UTC).date())
+    total = success(key.get("/v1/statement", **{"from": today, "to": today}))["total"]
+    assert (total["refilled"], total["closing_balance"]) == (35, 35)
+    done = success(ours.get("/v1/platform/actions", organization=made["id"]))["actions"]
+    assert [one["detail"] for one in done if one["action"] == "balance.refilled" and not one["sandbox"]] == [
+        *("-5", "-60", "100")
+    ]
+    events: list[Any] = []
+
+    def are_told() -> bool:
+        events[:] = success(key.get("/v1/events", types="balance.*"))["events"]
+        return len(events) == 4
+
+    until(are_told, every_s=0.1)
+    assert [(one["type"], one["data"].get("amount")) for one in events] == [
+        *(("balance.refilled", 100), ("balance.refilled", -60), ("balance.low", None), ("balance.refilled", -5)),
+    ]
+    service.command("audit")
+
+
+def test_an_external_id_is_one_organizations_and_makes_it_once(service: Service, ours: Platform) -> None:
+    name, other = address(), address()
+    with ThreadPoolExecutor(4) as pool:
+        body = {"name": " Acme ", "external_id": name, "balance": 7}
+        answers = list(pool.map(lambda _: ours.call("POST", _ORGANIZATIONS, json=body), range(4)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [201]
+    made = success(answers[0], answers[0].status_code)
+    assert [answer.json()["data"] for answer in answers] == [made] * 4
+    assert (made["external_id"], made["balance"]) == (name, 7)
+    assert ["Location" in answer.headers for answer in answers] == [answer.status_code == 201 for answer in answers]
+    refusal(ours.call("POST", _ORGANIZATIONS, json={"name": "Globex", "external_id": name}), 409, "external_id")
+    assert success(ours.get(_ORGANIZATIONS, external_id=name)) == {"organizations": [made], "next_cursor": None}
+    assert success(ours.get(_ORGANIZATIONS, external_id=other))["organizations"] == []
+    refusal(ours.get(_ORGANIZATIONS, external_id="a b"), 400, "external_id")
+
+    second = service.json("organizations", "create", "Globex", "--external-id", other)
+    assert second["external_id"] == other
+    assert "Nothing was made" in service.command("organizations", "create", "Globex", "--external-id", other).stdout
+    assert "external_id" in service.command("organizations", "create", "X", "--external-id", other, status=1).stderr
+    service.command("organizations", "create", "X", "--external-id", "a b", status=2)
+    answer = _change(ours, second["id"], external_id=name)
+    refusal(answer, 409, "external_id")
+    assert answer.json()["additional_data"]["code"] == "organization_conflict"
+    assert success(_change(ours, second["id"], external_id=None))["external_id"] is None
+    assert success(_change(ours, made["id"], external_id=other)) == made | {"external_id": other}
 
 
 def test_members_are_made_listed_given_links_and_removed_in_each_organization_alone(

@@ -1,5 +1,7 @@
-"""Retries: one idempotency key is one batch, whoever asks and however often."""
+"""Retries: one idempotency key is one batch, or whatever else is made, whoever asks and however often."""
 
+import json
+import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -7,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.contract.calls import Organization, address, addresses, nothing_changes, organization, refusal
+from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, organization, refusal, success
+from tests.contract.described import description
+from tests.contract.platform import platform
 from tests.service.up import Service
 
 _TWO: dict[str, Any] = {"recipients": ["a@example.com", "b@example.com"], "amount": 10}
@@ -115,3 +119,77 @@ def test_a_key_of_255_visible_characters_is_taken_to_the_last(acme: Organization
     first, again, other = (acme.live.send(_TWO, Idempotency_Key=one) for one in (key, key, key[:254]))
     assert _is_replay(again, first)
     assert _is_first(other)
+
+
+# --- All else that is made --------------------------------------------------------------------------------------------
+
+_PERSON = {"email": "ann@example.com", "first_name": "Ann", "last_name": "X"}
+_NOWHERE = {"url": "http://127.0.0.1:1024/"}
+# What each call sends, with an address of its own, and what makes it another body.
+_MADE: dict[str, tuple[str, dict[str, Any] | None, dict[str, Any]]] = {
+    "an organization": ("platform/organizations", {"name": "Acme", "balance": 5}, {"balance": 6}),
+    "a refill": ("platform/organizations/{id}/refills", {"amount": 5}, {"sandbox": True}),
+    "a key": ("platform/organizations/{id}/keys", {"name": "Till"}, {"sandbox": True}),
+    "a member": ("platform/organizations/{id}/members", _PERSON | {"role": "viewer"}, {"role": "admin"}),
+    "a user": ("platform/users", _PERSON, {"first_name": "Ada"}),
+    "many users": ("platform/users/bulk", {"users": [_PERSON, {}]}, {"users": [_PERSON]}),
+    "a user of the sandbox": ("sandbox/users", _PERSON, {"first_name": "Ada"}),
+    "a webhook": ("webhooks", _NOWHERE, {"types": ["ping"]}),
+    "a secret": ("webhooks/{webhook}/rotate", None, {}),
+    "a link": ("platform/organizations/{id}/members/{member}/link", None, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def made(service: Service) -> Organization:
+    return organization(service, 100)
+
+
+@pytest.fixture(scope="module")
+def ids(made: Organization) -> dict[str, int]:
+    webhook = success(_post(made, "webhooks", _NOWHERE), 201)
+    body = _PERSON | {"role": "viewer"}
+    member = success(_post(made, f"platform/organizations/{made.id}/members", body), 201)
+    return {"id": made.id, "webhook": webhook["id"], "member": member["id"]}
+
+
+def _post(made: Organization, path: str, body: Any, key: str | None = None) -> httpx.Response:
+    who: Key = platform(made.service) if path.startswith("platform/") else made.development
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return who.call("POST", f"/v1/{path}", headers=headers, **({} if body is None else {"json": body}))
+
+
+@pytest.mark.parametrize("what", _MADE)
+def test_what_is_made_is_made_once_for_its_key_and_told_again_with_its_secret(
+    made: Organization, ids: dict[str, int], what: str
+) -> None:
+    path, body, change = _MADE[what]
+    path, key = path.format(**ids), _key()
+    body = json.loads(json.dumps(body).replace("ann@example.com", address()))
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: _post(made, path, body, key), range(4)))
+    [first] = [answer for answer in answers if "Idempotency-Replayed" not in answer.headers]
+    success(first, first.status_code)
+    told = {(answer.status_code, answer.content, answer.headers.get("Location")) for answer in answers}
+    assert told == {(first.status_code, first.content, first.headers.get("Location"))}
+    if body is not None:
+        refusal(_post(made, path, body | change, key), 422, "idempotency_key")
+        assert _post(made, path, dict(reversed(body.items())), key).content == first.content
+    if "@" not in f"{body}":  # Of an address there is one.
+        another = _post(made, path, body, _key())
+        assert another.is_success
+        assert another.content != first.content
+
+
+def test_a_call_that_makes_nothing_refuses_an_idempotency_key(made: Organization) -> None:
+    refusing = [
+        (verb, path)
+        for path, verbs in description(made.service.url)["paths"].items()
+        for verb, operation in verbs.items()
+        if path.startswith("/v1/") and "#/components/parameters/Idempotency-Key" not in str(operation["parameters"])
+    ]
+    assert {verb for verb, _ in refusing} == {"get", "post", "patch", "delete"}
+    for verb, path in refusing:
+        who: Key = platform(made.service) if path.startswith("/v1/platform/") else made.development
+        answer = who.call(verb.upper(), re.sub(r"{\w+}", "1", path), headers={"Idempotency-Key": "k"})
+        refusal(answer, 400, "idempotency_key")

@@ -55,7 +55,7 @@ def make(connection: Connection) -> Parties:
     connection.execute(_LET_TIME_PASS)
     made = {}
     for name, balance in _OPENING.items():
-        organization_id = organizations.create(connection, name, sandbox_start_balance=balance)
+        organization_id, _ = organizations.create(connection, name, sandbox_start_balance=balance)
         for sandbox in (False, True):
             refill(connection, organization_id, balance, sandbox=sandbox)
         organizations.change(connection, organization_id, {"held_days": 1})

@@ -76,7 +76,7 @@ def empty() -> None:
 def make_organization(balance: int = 0, *, sandbox_balance: int = 0, name: str = "Acme") -> int:
     """Make an organization with opening balances and return its id."""
     with transaction() as connection:
-        organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
+        organization_id, _ = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
         if balance:
             refill(connection, organization_id, balance)
         if sandbox_balance:

@@ -38,7 +38,7 @@ UPDATE organizations SET sandbox_balance = 0 WHERE id = 1;
 -- refills less debits plus reversals are the balance: organization 2, live
 ALTER TABLE organizations DROP CONSTRAINT ck_organizations_balance_not_negative;
 ALTER TABLE refills DROP CONSTRAINT ck_refills_balance_not_negative, DROP CONSTRAINT
-    ck_refills_amount_positive_unless_sandbox;
+    ck_refills_below_zero_named_or_of_a_sandbox;
 INSERT INTO refills (organization_id, sandbox, amount, balance) VALUES (2, false, -1, -1);
 UPDATE organizations SET balance = -1, last_refill = -1 WHERE id = 2;
 INSERT INTO unnumbered_events (organization_id, sandbox, type, data)

@@ -61,7 +61,8 @@ def test_every_command_that_changes_something_writes_who_gave_it(
     file = tmp_path / "people.csv"
     file.write_text("email,first_name,last_name\nada@example.com,Ada,\ngrace@example.com,Grace,\nx,X,\n")
     wanted: list[Any] = [
-        (organizations, "create", ("Acme", 5, 0), [("organization.made", 1, 1, None), ("balance.refilled", 1, 1, "5")]),
+        *((organizations, "create", ("Acme", 5, 0, "a"), written)
+          for written in ([("organization.made", 1, 1, None), ("balance.refilled", 1, 1, "5")], [])),
         (organizations, "refill", (1, 7, True, "a"), [("balance.refilled", 1, 2, "7")]),
         (organizations, "refill", (1, 7, True, "a"), []),
         (organizations, "set", (1, {"held_days": 30}), [("organization.changed", 1, 1, "held_days")]),

@@ -4,11 +4,17 @@ from datetime import datetime
 from functools import partial
 
 import pytest
+from cryptography.fernet import Fernet
+from flask import Flask
+from werkzeug.test import TestResponse
 
-from app import api_keys
+from app import api_keys, kept_answers
 from app.api_keys import Caller
+from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.values.key_hashes import hash_key
+from app.webhooks.secrets import SecretsKeyMissing
+from tests.conftest import forget_everything
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -58,3 +64,43 @@ def test_callers_that_come_together_do_not_wait_for_each_other_to_note_the_use()
     with races.started() as start, transaction() as connection:
         assert api_keys.get_caller(connection, hash_key(key)).api_key_id == api_key_id
         assert start(partial(_get_caller, key)).result(timeout=30).api_key_id == api_key_id
+
+
+def test_an_answer_is_kept_encrypted_for_a_day_and_nothing_is_made_where_it_could_not_be(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    organization_id, (_, platform) = books.make_organization(), books.run(platform_keys.create, "Billing")
+
+    def make() -> TestResponse:
+        headers = {"Authorization": f"Bearer {platform}", "Idempotency-Key": "ann@example.com"}
+        body = {"email": "ann@example.com", "first_name": "Ann", "role": "viewer"}
+        path = f"/v1/platform/organizations/{organization_id}/members"
+        return app.test_client().post(path, json=body, headers=headers)
+
+    monkeypatch.delenv("POINTS_SECRETS_KEY", raising=False)
+    forget_everything()
+    answer = make()
+    assert answer.status_code == 503
+    assert "POINTS_SECRETS_KEY" in answer.text
+    assert books.values("SELECT count(*) FROM members") == [0]
+
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    forget_everything()
+    first = make()
+    assert first.status_code == 201
+    token = first.text.rpartition("/link/")[2].partition('"')[0]
+    [kept] = books.values("SELECT kept_answers::text FROM kept_answers")
+    for readable in ("ann@example.com", b"ann@example.com".hex(), token):
+        assert readable not in kept
+    for hours, left in ((23, 1), (25, 0)):
+        books.execute(f"UPDATE kept_answers SET created_at = clock_timestamp() - interval '{hours} hours'")
+        books.run(kept_answers.forget, at_most=10)
+        assert books.values("SELECT count(*) FROM kept_answers") == [left]
+        again = make()
+        assert (again.status_code, again.data == first.data) == ((201, True) if left else (409, False))
+
+    books.run(kept_answers.keep, b"x" * 32, None, kept_answers.KeptAnswer(201, None, ""))
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    forget_everything()
+    with pytest.raises(SecretsKeyMissing, match="decrypts"):
+        books.run(kept_answers.find, b"x" * 32, None)

@@ -286,7 +286,7 @@ def test_what_was_sent_to_an_address_of_before_that_nobody_has_is_erased_and_sta
 
 def test_a_user_of_a_sandbox_cannot_be_erased_and_is_erased_with_the_live_user_alone() -> None:
     organization_id = books.make_organization(10, sandbox_balance=10)
-    of_sandbox, _ = books.run(sandbox.register, organization_id, users.new_user(NOW, FIRST, LAST))
+    of_sandbox, *_ = books.run(sandbox.register, organization_id, users.new_user(NOW, FIRST, LAST))
     with pytest.raises(NotFound):
         erase_user(of_sandbox.id)
     with transaction() as connection:

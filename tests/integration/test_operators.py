@@ -97,7 +97,7 @@ _WRONG: list[tuple[tuple[str, ...], int, str]] = [
                           ("keys create", "organization"), ("keys revoke", "key"))
       for number in ("999999", _HUGE)),
     (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
-    (("organizations", "refill", "1", "-5"), 1, "at least 1 point"),
+    (("organizations", "refill", "1", "-5"), 1, "needs a reference"),
     (("organizations", "create", "\udcff"), 1, "The name is not in UTF-8."),
     (("users", "show", "stranger@example.com"), 1, "There is no user"),
     (("users", "create", "nonsense", "A", "B"), 1, "points: EMAIL must be an e-mail address: it has no @-sign."),

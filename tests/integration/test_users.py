@@ -96,9 +96,9 @@ def test_a_user_of_the_sandbox_claims_all_of_it_and_is_one_of_so_many(monkeypatc
     for _ in range(3):
         books.issue_now(organization_id, [ANN], 10, sandbox=True)
     ann, bob = (users.new_user(email, "First", "Last") for email in (ANN, BOB))
-    registered, claimed = books.run(sandbox.register, organization_id, ann)
-    assert claimed == Claimed(3, 30)
-    assert books.run(sandbox.register, organization_id, ann) == (registered, None)
+    registered, is_new, claimed = books.run(sandbox.register, organization_id, ann)
+    assert (is_new, claimed) == (True, Claimed(3, 30))
+    assert books.run(sandbox.register, organization_id, ann) == (registered, False, claimed)
     with pytest.raises(UserConflict):
         books.run(sandbox.register, organization_id, users.new_user(ANN, "Other", "Last"))
     with pytest.raises(SandboxUserLimit):

@@ -32,7 +32,7 @@ class Service(up.Service):
     def organization(self, balance: int = 0, *, sandbox_balance: int = 1_000_000, name: str = "Acme") -> Organization:
         """Make an organization with a live and a development key."""
         with self.connection() as connection:
-            organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
+            organization_id, _ = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
             for amount, sandbox in ((balance, False), (sandbox_balance, True)):
                 if amount:
                     refill(connection, organization_id, amount, sandbox=sandbox)

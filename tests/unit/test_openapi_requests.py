@@ -34,6 +34,7 @@ from app.platform.requests import (
     NEW_REFILL,
     read_new_key,
     read_new_organization,
+    read_new_refill,
 )
 from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
@@ -76,7 +77,7 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (CHANGED_USER, read_changes, {"last_name": "x"}),
     (NEW_ORGANIZATION, read_new_organization, {"name": "x"}),
     (CHANGED_ORGANIZATION, CHANGEABLE.read_sent, {"held_days": 1}),
-    (NEW_REFILL, NEW_REFILL.read, {"amount": 1}),
+    (NEW_REFILL, read_new_refill, {"amount": 1}),
     (NEW_KEY, read_new_key, {}),
     (NEW_MEMBER, read_new_member, {"email": "c@example.com", "first_name": "x", "role": "viewer"}),
 ]

@@ -66,7 +66,7 @@ HEADERS = {
         pattern="^/v1/(batches|reversals|webhooks|platform/users|platform/organizations)/[1-9][0-9]*$",
     ),
     "Idempotency-Replayed": _header(
-        "`true` if the batch was issued, or the reversal done, before this call: the answer shows it as it was then.",
+        "`true` if it was done before this call: the answer shows it as it was then.",
         required=False,
         const="true",
     ),

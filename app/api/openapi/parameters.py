@@ -25,8 +25,9 @@ def _query(name: str, description: str, schema: dict[str, Any], **more: Any) -> 
 
 _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other value is replaced."
 _KEY = """\
-Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
-organization and mode. Make a new key for each batch, and send it again with each retry."""
+Makes a repeated call safe: 1 to 255 visible ASCII characters, per call and organization and mode, or the platform. It
+is kept for 24 hours at least, that of a send or a reversal for 30 days. Make a new key for each thing that is to be
+made, and send it again with each retry."""
 _REHEARSE = """\
 With a development key, what the call is to meet, whoever its recipients are; `insufficient`: the balance pays nobody.
 With a live key, and for any other word, it is a fault."""

@@ -1,6 +1,7 @@
-"""The headers of send and reverse: the idempotency key, and how long the caller waits."""
+"""The headers of calls: the idempotency key, what is rehearsed, and how long the caller waits."""
 
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from socket import SHUT_RDWR
 from typing import NamedTuple
@@ -28,6 +29,31 @@ def idempotency_key() -> str | None:
     seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "it has other characters"
     sentence = f"The Idempotency-Key must be 1 to 255 visible ASCII characters, but {seen}."
     raise InvalidRequest({"idempotency_key": [sentence]})
+
+
+# Those of our own: a call that does not take one refuses it, for nothing that a caller sends is ignored.
+_OWN = ("Idempotency-Key", "Points-Rehearse")
+
+
+def headers_refused(taken: Collection[str]) -> list[str]:
+    """Return which headers a call refuses that takes these."""
+    return [name for name in _OWN if name not in taken]
+
+
+def refuse_headers(refused: Collection[str]) -> None:
+    """Refuse the request if it has one of these headers.
+
+    Raises:
+        InvalidRequest: it has.
+    """
+    fields = {name: name.lower().replace("-", "_") for name in refused}
+    faults = {
+        field: [f"This call takes no {name} header: leave it out."]
+        for name, field in fields.items()
+        if f"HTTP_{field.upper()}" in request.environ
+    }
+    if faults:
+        raise InvalidRequest(faults)
 
 
 class Wish(NamedTuple):

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 from flask import Response
+from sqlalchemy import Connection
 
 from app import api_keys, organizations
 from app.api.calls import Answer, call
@@ -63,12 +64,14 @@ _NO_MEMBER = refusal(
         schema="NewKeyAnswer",
         examples={"key_made": {}},
     ),
+    makes_once=True,
     refuses=[NO_ORGANIZATION],
 )
-def create_key(who: PlatformCaller, organization_id: int, new: Mapping[str, Any]) -> dict[str, Any]:
+def create_key(
+    who: PlatformCaller, connection: Connection, organization_id: int, new: Mapping[str, Any]
+) -> dict[str, Any]:
     """The key is shown once and not stored."""
-    with transaction(by=who.author) as connection:
-        api_key_id, text = api_keys.create(connection, organization_id, **new)
+    api_key_id, text = api_keys.create(connection, organization_id, **new)
     made = CreatedKey(api_key_id, text, organization_id, new["name"], new["sandbox"], *new["bounds"])
     return new_keys.payload(made)
 
@@ -126,6 +129,7 @@ def revoke_key(who: PlatformCaller, organization_id: int, key_id: int) -> None:
         schema="NewMemberAnswer",
         examples={"member_made": {}},
     ),
+    makes_once=True,
     refuses=[
         NO_ORGANIZATION,
         refusal(
@@ -137,13 +141,14 @@ def revoke_key(who: PlatformCaller, organization_id: int, key_id: int) -> None:
         ),
     ],
 )
-def create_member(who: PlatformCaller, organization_id: int, new: Mapping[str, Any]) -> dict[str, Any]:
+def create_member(
+    who: PlatformCaller, connection: Connection, organization_id: int, new: Mapping[str, Any]
+) -> dict[str, Any]:
     """A person who may use the console. The link leads to the page where they choose a password; it is good once, for
     24 hours, and shown once.
     """
-    with transaction(by=who.author) as connection:
-        member_id, token = links.add(connection, organization_id, **new, by=None)
-        return _with_link(members.lock(connection, member_id), token)
+    member_id, token = links.add(connection, organization_id, **new, by=None)
+    return _with_link(members.lock(connection, member_id), token)
 
 
 @_call(
@@ -181,15 +186,15 @@ def remove_member(who: PlatformCaller, organization_id: int, member_id: int) -> 
     "Make a new link for a member",
     scopes=(MEMBERS_WRITE,),
     answers=Answer(status=201, about="The member, with the link.", data=_new_members.model, schema="NewMemberAnswer"),
+    makes_once=True,
     refuses=[_NO_MEMBER, refusal("NoLink", NoPublicUrl.__doc__ or "", NoPublicUrl())],
 )
-def link_member(who: PlatformCaller, organization_id: int, member_id: int) -> dict[str, Any]:
+def link_member(who: PlatformCaller, connection: Connection, organization_id: int, member_id: int) -> dict[str, Any]:
     """For who has lost the first one or forgotten the password: good once, for 24 hours. An earlier link ends; the
     password stays valid until another is chosen.
     """
-    with transaction(by=who.author) as connection:
-        member = members.lock(connection, member_id, organization_id=organization_id)
-        return _with_link(member, links.make_link(connection, member, by=None))
+    member = members.lock(connection, member_id, organization_id=organization_id)
+    return _with_link(member, links.make_link(connection, member, by=None))
 
 
 def _with_link(member: Member, token: str) -> dict[str, Any]:

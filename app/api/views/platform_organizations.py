@@ -5,14 +5,14 @@ from functools import partial
 from typing import Any
 
 from flask import Response
+from sqlalchemy import Connection
 
 from app import organizations
 from app.api.calls import Answer, call
 from app.api.envelope import success
 from app.api.listing import page_answer
-from app.api.refusals import BAD_LIST_QUERY, KEY_REUSED, NO_ORGANIZATION, refusal
-from app.api.requests.send_headers import idempotency_key
-from app.errors import RefillConflict, RefillTooLarge
+from app.api.refusals import BAD_LIST_QUERY, NO_ORGANIZATION, refusal
+from app.errors import CorrectionTooLarge, OrganizationConflict, RefillConflict, RefillTooLarge
 from app.ledger.refill import open_organization, refill_once
 from app.organizations import refills, whole
 from app.pages import lists
@@ -23,10 +23,16 @@ from app.platform.requests import (
     NEW_ORGANIZATION,
     NEW_REFILL,
     read_new_organization,
+    read_new_refill,
 )
 from app.postgres.database import single_statement, transaction
 
 _call = partial(call, group="Platform")
+_OTHER = refusal(
+    "OtherOrganization",
+    "The `external_id` is that of another organization. Nothing was written.",
+    OrganizationConflict(),
+)
 
 
 @_call(
@@ -35,23 +41,33 @@ _call = partial(call, group="Platform")
     scopes=(ORGANIZATIONS_WRITE,),
     body=NEW_ORGANIZATION,
     read=read_new_organization,
-    sent={"new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90}},
-    answers=Answer(
-        status=201,
-        about="The organization.",
-        data=whole.model,
-        examples={"made_organization": {}},
-        headers=["Location"],
-        links={"organization": ("showAnyOrganization", "$response.body#/data/id")},
-    ),
+    sent={"new_organization": {"name": "Acme", "external_id": "shop-12", "balance": 1_000, "held_days": 90}},
+    answers=[
+        Answer(
+            about="An organization with this `external_id` and name was made before.",
+            data=whole.model,
+            examples={"known_organization": {}},
+        ),
+        Answer(
+            status=201,
+            about="The organization.",
+            data=whole.model,
+            examples={"made_organization": {}},
+            headers=["Location"],
+            links={"organization": ("showAnyOrganization", "$response.body#/data/id")},
+        ),
+    ],
+    refuses=[_OTHER],
+    makes_once=True,
 )
-def create_organization(who: PlatformCaller, new: Mapping[str, Any]) -> Response:
-    """Its opening balances are refills."""
-    with transaction(by=who.author) as connection:
-        organization_id = open_organization(connection, **new)
-        organization = organizations.get_whole(connection, organization_id)
-    response = success(whole.payload(organization), status=201)
-    response.headers["Location"] = f"/v1/platform/organizations/{organization_id}"
+def create_organization(who: PlatformCaller, connection: Connection, new: Mapping[str, Any]) -> Response:
+    """Its opening balances are refills. Send an `external_id` or an `Idempotency-Key`: then you can safely repeat a
+    call whose answer was lost.
+    """
+    organization, is_new = open_organization(connection, **new)
+    response = success(whole.payload(organization), status=201 if is_new else 200)
+    if is_new:
+        response.headers["Location"] = f"/v1/platform/organizations/{organization.id}"
     return response
 
 
@@ -94,7 +110,7 @@ def show_organization(who: PlatformCaller, organization_id: int) -> dict[str, An
         data=whole.model,
         examples={"organization_suspended": {"is_suspended": True}},
     ),
-    refuses=[NO_ORGANIZATION],
+    refuses=[NO_ORGANIZATION, _OTHER],
 )
 def change_organization(who: PlatformCaller, organization_id: int, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Changes the fields that are sent: its name, its options, and whether it may issue. What runs for it ends
@@ -108,9 +124,12 @@ def change_organization(who: PlatformCaller, organization_id: int, changes: Mapp
     "POST /v1/platform/organizations/{id}/refills",
     "Put points into a balance",
     scopes=(REFILLS_WRITE,),
-    headers=["Idempotency-Key"],
     body=NEW_REFILL,
-    sent={"new_refill": {"amount": 1_000, "reference": "invoice-7"}},
+    read=read_new_refill,
+    sent={
+        "new_refill": {"amount": 1_000, "reference": "invoice-7"},
+        "correction": {"amount": -100, "reference": "invoice-7-corrected"},
+    },
     answers=[
         Answer(
             about="A refill with this `reference` was booked before.",
@@ -119,9 +138,8 @@ def change_organization(who: PlatformCaller, organization_id: int, changes: Mapp
         ),
         Answer(
             status=201,
-            about="The refill. If the `Idempotency-Key` names one booked before: that refill.",
+            about="The refill.",
             data=refills.model,
-            headers=["Idempotency-Replayed"],
             examples={"refilled": {}},
         ),
     ],
@@ -129,25 +147,19 @@ def change_organization(who: PlatformCaller, organization_id: int, changes: Mapp
         NO_ORGANIZATION,
         refusal(
             "OtherRefill",
-            "The `reference` is that of a refill of another amount or mode; or the balance would exceed 64 bits."
-            " Nothing was booked.",
-            *(RefillConflict("invoice-7", 10, "live"), RefillTooLarge),
+            "The `reference` is that of a refill of another amount or mode; or the balance would fall below 0 or exceed"
+            " 64 bits. Nothing was booked.",
+            *(RefillConflict("invoice-7", 10, "live"), CorrectionTooLarge, RefillTooLarge),
         ),
-        KEY_REUSED,
     ],
+    makes_once=True,
 )
-def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
-    """Adds points to the live or the sandbox balance. Send an `Idempotency-Key`, a `reference` or both: then you can
-    safely repeat a call whose answer was lost.
+def refill(who: PlatformCaller, connection: Connection, organization_id: int, new: Mapping[str, Any]) -> Response:
+    """Adds points to the live or the sandbox balance. An amount below 0 corrects a refill, and is listed and summed as
+    one. Send an `Idempotency-Key`, a `reference` or both: then you can safely repeat a call whose answer was lost.
     """
-    key = idempotency_key()
-    with transaction(by=who.author) as connection:
-        booked = refill_once(connection, organization_id, **new, idempotency_key=key)
-    status = 201 if booked.is_new or booked.is_replay else 200
-    response = success(refills.payload(booked.refill), status=status)
-    if booked.is_replay:
-        response.headers["Idempotency-Replayed"] = "true"
-    return response
+    booked = refill_once(connection, organization_id, **new)
+    return success(refills.payload(booked.refill), status=201 if booked.is_new else 200)
 
 
 @_call(
@@ -160,7 +172,7 @@ def refill(who: PlatformCaller, organization_id: int, **new: Any) -> Response:
 )
 def list_refills(who: PlatformCaller, organization_id: int) -> Response:
     """Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a refill
-    too, which may take points away.
+    too, and may take points away.
     """
     require = partial(organizations.get_whole, organization_id=organization_id)
     rows = lists.refills

@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response
 from pydantic import BaseModel
+from sqlalchemy import Connection
 
 from app import users
 from app.api.calls import Answer, call
@@ -67,7 +68,6 @@ _call = partial(call, group="Platform")
         _claiming(
             about="The address was registered before, with the same values.",
             examples={"known_user": {}},
-            examples_beside={"known_user": {"claimed": {"transactions": 0, "amount": 0}}},
         ),
         _claiming(
             status=201,
@@ -85,13 +85,13 @@ _call = partial(call, group="Platform")
             UserConflict("The email is that of user 7, who has other names."),
         )
     ],
+    makes_once=True,
 )
-def register_user(who: PlatformCaller, new: NewUser) -> Response:
+def register_user(who: PlatformCaller, connection: Connection, new: NewUser) -> Response:
     """Registers a user, and credits what is held for the address. Repeating the call changes nothing, so a retry needs
     no key.
     """
-    with transaction(by=who.author) as connection:
-        user, is_new, claimed = registering.register_user(connection, new)
+    user, is_new, claimed = registering.register_user(connection, new)
     response = success(registered.payload(user), status=201 if is_new else 200, claimed=claims.payload(claimed))
     if is_new:
         response.headers["Location"] = f"/v1/platform/users/{user.id}"
@@ -112,6 +112,8 @@ def register_user(who: PlatformCaller, new: NewUser) -> Response:
             "registered_users": {"users": [example(RegisteredUser), example(RegisteredUser, **_AT_FAULT)]},
         },
     ),
+    makes_once=True,
+    in_steps=True,
 )
 def register_users(who: PlatformCaller, new: Any) -> dict[str, Any]:
     """Registers users in the order of the request, and credits what is held for each. An entry at fault or in conflict

@@ -15,7 +15,7 @@ from app.api.openapi.examples import A_PART, FROM_BOTH
 from app.api.refusals import KEY_REUSED, refusal
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.send_headers import idempotency_key, wish
+from app.api.requests.send_headers import idempotency_key, refuse_headers, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, BatchNotIssued, NotFound, OrganizationDisabled, PointsError
@@ -108,6 +108,7 @@ def verify_reverse() -> Response:
     answer is also 200, with `validated: false`.
     """
     who = caller()
+    refuse_headers(["Idempotency-Key"])
     request = _read(who)
     with snapshot() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
@@ -191,6 +192,7 @@ def _read(who: Caller) -> ReverseRequest:
     Raises:
         InvalidRequest: with every fault.
     """
+    refuse_headers(["Points-Rehearse"])
     refuse_parameters()
     return read_json(partial(_read_existing, who))
 

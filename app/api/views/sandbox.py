@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response
 from pydantic import BaseModel
+from sqlalchemy import Connection
 
 from app import organizations
 from app.api.calls import Additions, Answer, call
@@ -15,7 +16,7 @@ from app.api.refusals import refusal
 from app.api_keys import Caller
 from app.errors import PointsError, SandboxUserLimit, UserConflict
 from app.ledger import refill, sandbox
-from app.ledger.claim import NOTHING, claims
+from app.ledger.claim import claims
 from app.noun_fields import Time, says
 from app.postgres.database import transaction
 from app.scope import Scope
@@ -43,7 +44,7 @@ class SandboxTime(BaseModel):
 class ClaimedAdditions(Additions):
     """What was claimed."""
 
-    claimed: claims.model = says("What was held for the address and is now credited.")  # type: ignore[name-defined]
+    claimed: claims.model = says("What was held for the address and is now credited; told again by a repetition.")  # type: ignore[name-defined]
 
 
 def _require_sandbox(who: Caller) -> None:
@@ -108,7 +109,6 @@ def set_sandbox_clock(who: Caller, now: datetime) -> dict[str, Any]:
             data=sandbox.users.model,
             beside=ClaimedAdditions,
             examples={"known_in_sandbox": {}},
-            examples_beside={"known_in_sandbox": {"claimed": {"transactions": 0, "amount": 0}}},
         ),
         Answer(
             status=201,
@@ -127,15 +127,15 @@ def set_sandbox_clock(who: Caller, now: datetime) -> dict[str, Any]:
         ),
         refusal("OtherNames", "The address is registered with other names.", UserConflict()),
     ],
+    makes_once=True,
 )
-def register_sandbox_user(who: Caller, new: NewUser) -> Response:
+def register_sandbox_user(who: Caller, connection: Connection, new: NewUser) -> Response:
     """For development keys only. The user is known in this sandbox only, which knows no others, and claims what it
     holds for the address. Repeating the call changes nothing.
     """
-    with transaction() as connection:
-        user, claimed = sandbox.register(connection, who.organization.id, new)
+    user, is_new, claimed = sandbox.register(connection, who.organization.id, new)
     return success(
         sandbox.users.payload(user),
-        status=200 if claimed is None else 201,
-        claimed=claims.payload(claimed or NOTHING),
+        status=201 if is_new else 200,
+        claimed=claims.payload(claimed),
     )

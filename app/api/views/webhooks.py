@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response
 from pydantic import create_model
+from sqlalchemy import Connection
 
 from app.api import envelope
 from app.api.calls import Answer, call
@@ -20,7 +21,7 @@ from app.postgres.database import single_statement, transaction
 from app.values.key_bounds import WEBHOOKS
 from app.webhooks import actions
 from app.webhooks.actions import REPLAY
-from app.webhooks.secrets import SecretsKeyMissing, require_key
+from app.webhooks.secrets import require_key
 from app.webhooks.webhook import WEBHOOKS_MAX, Webhook, WebhookLimit, deliveries, webhooks
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  # nosec B105  # An example.
@@ -57,8 +58,12 @@ def _payload(outcome: Webhook | tuple[Webhook, str]) -> dict[str, Any]:
 
 def _act(who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) -> Any:
     with transaction() as connection:
-        # Locked: otherwise two who act at once both see the webhook as it was before the other.
-        return rule(connection, webhooks.get(connection, webhook_id, who.scope, lock=True), **values)
+        return _act_in(connection, who, webhook_id, rule, **values)
+
+
+def _act_in(connection: Connection, who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) -> Any:
+    # Locked: otherwise two who act at once both see the webhook as it was before the other.
+    return rule(connection, webhooks.get(connection, webhook_id, who.scope, lock=True), **values)
 
 
 @_of_webhooks(
@@ -74,14 +79,14 @@ def _act(who: Caller, webhook_id: int, rule: Callable[..., Any], **values: Any) 
         headers=["Location"],
         examples={"webhook_made": {}},
     ),
-    refuses=[WebhookLimit(WEBHOOKS_MAX), SecretsKeyMissing()],
+    makes_once=True,
+    refuses=[WebhookLimit(WEBHOOKS_MAX)],
 )
-def create_webhook(who: Caller, **values: Any) -> Response:
+def create_webhook(who: Caller, connection: Connection, **values: Any) -> Response:
     """Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may have
     ten webhooks in each mode.
     """
-    with transaction() as connection:
-        webhook, secret = actions.make(connection, who.scope, values)
+    webhook, secret = actions.make(connection, who.scope, values)
     response = envelope.success(_payload((webhook, secret)), status=201)
     response.headers["Location"] = f"/v1/webhooks/{webhook.id}"
     return response
@@ -141,9 +146,9 @@ def delete_webhook(who: Caller, webhook_id: int) -> None:
 
 def _declare(name: str, action: Action) -> None:
     """Declare the call of an action."""
-    data = _NewSecret if name == "rotate" else webhooks.model
-
-    @_of_webhooks(
+    makes_secret = name == "rotate"
+    data = _NewSecret if makes_secret else webhooks.model
+    declared = _of_webhooks(
         f"POST /v1/webhooks/{{id}}/{name}",
         action.summary,
         name=f"{name}Webhook",
@@ -152,9 +157,16 @@ def _declare(name: str, action: Action) -> None:
         sent={"from_the_first": {"from_sequence": 1}} if action.body is REPLAY else {},
         answers=Answer(about=action.answers, data=data, examples={f"webhook_{name}": _EXAMPLES.get(name, {})}),
         refuses=[_NONE, *action.refuses],
+        makes_once=makes_secret,
     )
+
     def act(who: Caller, webhook_id: int, **values: Any) -> dict[str, Any]:
         return _payload(_act(who, webhook_id, action.rule, **values))
+
+    def act_once(who: Caller, connection: Connection, webhook_id: int) -> dict[str, Any]:
+        return _payload(_act_in(connection, who, webhook_id, action.rule))
+
+    declared(act_once if makes_secret else act)
 
 
 for _name, _action in webhooks.actions.items():

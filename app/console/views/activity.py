@@ -114,6 +114,7 @@ def sentence_of(action: ActionRow) -> str:
 
 _OPTIONS = {
     "name": "its name",
+    "external_id": "the platform's id of it",
     "held_days": "for how long points are held",
     "low_balance": "below which balance it is low",
     "approval_above": "above how many points sends await an approval",

@@ -76,6 +76,7 @@ class ChangedOrganization(TypedDict):
 
     Attributes:
         name: The name of the organization.
+        external_id: Your own id of the organization: 1 to 128 visible characters, of one organization only.
         held_days: For how many days points are held; None: for ever. It holds for what is issued from then on.
         low_balance: Below which live balance an event says so; None: never.
         approval_above: Above how many points of one batch it awaits an approval; None: never. It holds for what is
@@ -86,6 +87,7 @@ class ChangedOrganization(TypedDict):
     """
 
     name: NotRequired[str]
+    external_id: NotRequired[str | None]
     held_days: NotRequired[int | None]
     low_balance: NotRequired[int | None]
     approval_above: NotRequired[int | None]
@@ -552,6 +554,7 @@ class PlatformOrganization(Result):
         balance: Its balance; in a transaction, the balance right after that transaction.
         last_refill: The balance right after the last refill.
         created_at: When it was made.
+        external_id: Your own id of the organization; None if there is none.
         sandbox_balance: The sandbox balance.
         sandbox_last_refill: The sandbox balance right after its last refill.
         held_days: For how many days points are held; None: for ever.
@@ -567,6 +570,7 @@ class PlatformOrganization(Result):
     balance: int
     last_refill: int
     created_at: datetime
+    external_id: str | None = None
     sandbox_balance: int
     sandbox_last_refill: int
     held_days: int | None = None
@@ -587,7 +591,7 @@ class PlatformUser(Result):
         external_id: Your own id of the user; None if there is none.
         balance: The user's points, exact at this moment.
         created_at: When it was registered.
-        claimed: What this call has credited; None if it only reads.
+        claimed: What the registration, or this change, has credited; None if the call only reads.
     """
 
     id: int
@@ -627,12 +631,12 @@ class Recoverable(Result):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refill(Result):
-    """Points put into a balance.
+    """Points put into a balance; below 0, points taken off it.
 
     Attributes:
         id: The id of the refill.
         sandbox: True: into the sandbox balance.
-        amount: The points. A reset of the sandbox may have taken some away.
+        amount: The points; below 0 in a correction, and in a reset of the sandbox.
         balance: The balance right after it.
         reference: Your own name for it; None if it has none.
         created_at: When it was booked.
@@ -791,7 +795,7 @@ class SandboxUser(Result):
         first_name: The given name.
         last_name: The family name; empty if there is none.
         created_at: When it was registered, by the clock of the sandbox.
-        claimed: What this call has credited.
+        claimed: What the registration has credited.
     """
 
     id: int
@@ -890,7 +894,7 @@ class StatementTotal:
     Attributes:
         opening_balance: The balance at the beginning. Below 0 only if points were spent at a time before that of
             their refill, because a clock was put back: in a sandbox, by its reset.
-        refilled: Points put in. Below 0 if a reset of the sandbox took points away.
+        refilled: Points put in, less those of corrections and of resets of the sandbox.
         debited: Points of the debited transactions of batches issued then.
         reversed: Points that callers took back then.
         returned: Points that went back then because they were held too long.
@@ -1007,7 +1011,8 @@ class Webhook(Result):
         failures: How many attempts to deliver its next event have failed.
         failing_since: Since when every attempt has failed; None unless the last one failed.
         retry_at: When the next attempt is due; None if it waits for an event.
-        old_secret_until: Until when the secret before the last rotation also signs; None if there is none.
+        old_secret_until: Until when the secret before the last rotation also signs, as others may; None if there is
+            none.
         created_at: When it was made.
         secret: The signing secret, for `verify_webhook`: shown when it is made and when it is changed.
     """

@@ -623,7 +623,14 @@ class Requests(Noun):
 class Webhooks(Noun):
     """`points.webhooks`."""
 
-    def create(self, url: str, *, types: Sequence[str] = ("*",), description: str | None = None) -> results.Webhook:
+    def create(
+        self,
+        url: str,
+        *,
+        types: Sequence[str] = ("*",),
+        description: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> results.Webhook:
         """Have events sent to a URL.
 
         Starts after the last event so far. The signing `secret` is shown only in this answer. An organization may
@@ -633,19 +640,22 @@ class Webhooks(Noun):
             url: The URL that events are sent to: https, without user info, at a public address.
             types: The types of events to send, `*` for any part of one.
             description: For people.
+            idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
+                repeat the call after a crash of your program. Without one, a new key is made for the tries of this
+                call.
 
         Raises:
             NotAllowed (403): The organization already has ten webhooks in this mode. `code` is `webhook_limit` or
                 `insufficient_scope` or `wrong_key`.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
             NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
                 `code` is `secrets_key_missing` or `out_of_reach`.
-            NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
         call = Call(
             method="POST",
             path="/v1/webhooks",
             body=body(url=url, types=listed("types", types), description=description),
-            repeatable=False,
+            key=key_of(idempotency_key),
         )
         return self._caller.answer(results.Webhook, call)
 
@@ -717,19 +727,26 @@ class Webhooks(Noun):
         call = Call(method="POST", path=path("webhooks", webhook_id, "ping"), repeatable=False)
         return self._caller.answer(results.Webhook, call, {"id": webhook_id})
 
-    def rotate(self, webhook_id: int) -> results.Webhook:
+    def rotate(self, webhook_id: int, *, idempotency_key: str | None = None) -> results.Webhook:
         """Change the secret of a webhook.
 
-        The new `secret` is shown only in this answer. For 24 hours the old one signs too: there are two signatures.
-        A second rotation ends the oldest secret at once.
+        The new `secret` is shown only in this answer. For 24 hours the old one signs too, and so does each that was
+        the newest within them: there are several signatures.
+
+        Args:
+            idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
+                repeat the call after a crash of your program. Without one, a new key is made for the tries of this
+                call.
 
         Raises:
             NotFound (404): The organization has no such webhook in this mode. `code` is `not_found`.
+            Conflict (409): So many secrets sign already that another signature might not fit into the header. `code`
+                is `webhook_rotated_often`.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
             NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
                 `code` is `secrets_key_missing` or `out_of_reach`.
-            NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
         """
-        call = Call(method="POST", path=path("webhooks", webhook_id, "rotate"), repeatable=False)
+        call = Call(method="POST", path=path("webhooks", webhook_id, "rotate"), key=key_of(idempotency_key))
         return self._caller.answer(results.Webhook, call, {"id": webhook_id})
 
     def disable(self, webhook_id: int) -> results.Webhook:
@@ -813,7 +830,9 @@ class Rehearsing(Noun):
         call = Call(method="POST", path="/v1/sandbox/clock", body=body(now=now), repeatable=False)
         return (self._caller.answer(results.SandboxTime, call)).now
 
-    def register(self, email: str, first_name: str, last_name: str = "") -> results.SandboxUser:
+    def register(
+        self, email: str, first_name: str, last_name: str = "", *, idempotency_key: str | None = None
+    ) -> results.SandboxUser:
         """Register a user of the sandbox.
 
         For development keys only. The user is known in this sandbox only, which knows no others, and claims what it
@@ -823,14 +842,21 @@ class Rehearsing(Noun):
             email: The address of the person.
             first_name: The given name.
             last_name: The family name; some people have none.
+            idempotency_key: Needed only to be answered as the first call was.
 
         Raises:
             NotAllowed (403): The key is a live key, or the sandbox already has 10,000 users. `code` is
                 `development_key_required` or `sandbox_user_limit` or `insufficient_scope` or `wrong_key`.
             Conflict (409): The address is registered with other names. `code` is `user_conflict`.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
         call = Call(
-            method="POST", path="/v1/sandbox/users", body=body(email=email, first_name=first_name, last_name=last_name)
+            method="POST",
+            path="/v1/sandbox/users",
+            body=body(email=email, first_name=first_name, last_name=last_name),
+            key=idempotency_key,
         )
         return self._caller.answer(results.SandboxUser, call)
 
@@ -870,7 +896,13 @@ class Users(Noun):
     """`platform.users`."""
 
     def register(
-        self, email: str, first_name: str, last_name: str = "", *, external_id: str | None = None
+        self,
+        email: str,
+        first_name: str,
+        last_name: str = "",
+        *,
+        external_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> results.PlatformUser:
         """Register a user.
 
@@ -882,19 +914,26 @@ class Users(Noun):
             first_name: The given name.
             last_name: The family name; some people have none.
             external_id: Your own id of the user: 1 to 128 visible characters, of one user only.
+            idempotency_key: Needed only to be answered as the first call was.
 
         Raises:
             Conflict (409): The address is registered with other names or another `external_id`; or the `external_id`
                 is that of a user with another address. Nothing was written. `code` is `user_conflict`.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
         call = Call(
             method="POST",
             path="/v1/platform/users",
             body=body(email=email, first_name=first_name, last_name=last_name, external_id=external_id),
+            key=idempotency_key,
         )
         return self._caller.answer(results.PlatformUser, call)
 
-    def register_many(self, users: Iterable[results.NewUser]) -> tuple[results.RegisteredUser, ...]:
+    def register_many(
+        self, users: Iterable[results.NewUser], *, idempotency_key: str | None = None
+    ) -> tuple[results.RegisteredUser, ...]:
         """Register up to 1,000 users.
 
         Registers users in the order of the request, and credits what is held for each. An entry at fault or in
@@ -904,8 +943,16 @@ class Users(Noun):
         Args:
             users: The users to register, 1 to 1000. An entry at fault is answered at its place, and keeps no other
                 back.
+            idempotency_key: Needed only to be answered as the first call was.
+
+        Raises:
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
-        call = Call(method="POST", path="/v1/platform/users/bulk", body=body(users=listed("users", users)))
+        call = Call(
+            method="POST", path="/v1/platform/users/bulk", body=body(users=listed("users", users)), key=idempotency_key
+        )
         return self._caller.call(call, partial(rows_of, results.RegisteredUser, "users"))
 
     def get(self, user_id: int) -> results.PlatformUser:
@@ -991,36 +1038,48 @@ class Organizations(Noun):
         self,
         name: str,
         *,
+        external_id: str | None = None,
         balance: int = 0,
         sandbox_balance: int | None = None,
         held_days: int | None = None,
         low_balance: int | None = None,
+        idempotency_key: str | None = None,
     ) -> results.PlatformOrganization:
         """Make an organization.
 
-        Its opening balances are refills. Scope: `organizations:write`.
+        Its opening balances are refills. Send an `external_id` or an `idempotency_key`: then you can safely repeat a
+        call whose answer was lost. Scope: `organizations:write`.
 
         Args:
             name: The name of the organization.
+            external_id: Your own id of the organization: 1 to 128 visible characters, of one organization only.
             balance: The opening live balance, a refill.
             sandbox_balance: The opening sandbox balance; by default 1000000. A reset restores it.
             held_days: For how many days points are held; None: for ever. It holds for what is issued from then on.
             low_balance: Below which live balance an event says so; None: never.
+            idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
+                repeat the call after a crash of your program. Without one, a new key is made for the tries of this
+                call.
 
         Raises:
-            NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
+            Conflict (409): The `external_id` is that of another organization. Nothing was written. `code` is
+                `organization_conflict`.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
         call = Call(
             method="POST",
             path="/v1/platform/organizations",
             body=body(
                 name=name,
+                external_id=external_id,
                 balance=balance,
                 sandbox_balance=sandbox_balance,
                 held_days=held_days,
                 low_balance=low_balance,
             ),
-            repeatable=False,
+            key=key_of(idempotency_key),
         )
         return self._caller.answer(results.PlatformOrganization, call)
 
@@ -1035,12 +1094,15 @@ class Organizations(Noun):
         call = Call(method="GET", path=path("platform/organizations", organization_id))
         return self._caller.answer(results.PlatformOrganization, call, {"id": organization_id})
 
-    def list(self, *, page_size: int = 100) -> Iterator[results.PlatformOrganization]:
+    def list(self, *, external_id: str | None = None, page_size: int = 100) -> Iterator[results.PlatformOrganization]:
         """Yield all organizations.
 
         Newest first. Scope: `organizations:read`.
+
+        Args:
+            external_id: With exactly this id of yours.
         """
-        asked = query(limit=page_size)
+        asked = query(external_id=external_id, limit=page_size)
         return self._caller.rows(results.PlatformOrganization, "/v1/platform/organizations", "organizations", asked)
 
     def change(
@@ -1053,6 +1115,7 @@ class Organizations(Noun):
 
         Args:
             name: The name of the organization.
+            external_id: Your own id of the organization: 1 to 128 visible characters, of one organization only.
             held_days: For how many days points are held; None: for ever. It holds for what is issued from then on.
             low_balance: Below which live balance an event says so; None: never.
             approval_above: Above how many points of one batch it awaits an approval; None: never. It holds for what
@@ -1063,6 +1126,8 @@ class Organizations(Noun):
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
+            Conflict (409): The `external_id` is that of another organization. Nothing was written. `code` is
+                `organization_conflict`.
         """
         call = Call(method="PATCH", path=path("platform/organizations", organization_id), body=changes)
         return self._caller.answer(results.PlatformOrganization, call, {"id": organization_id})
@@ -1078,11 +1143,12 @@ class Organizations(Noun):
     ) -> results.Refill:
         """Put points into a balance.
 
-        Adds points to the live or the sandbox balance. Send an `idempotency_key`, a `reference` or both: then you
-        can safely repeat a call whose answer was lost. Scope: `refills:write`.
+        Adds points to the live or the sandbox balance. An amount below 0 corrects a refill, and is listed and summed
+        as one. Send an `idempotency_key`, a `reference` or both: then you can safely repeat a call whose answer was
+        lost. Scope: `refills:write`.
 
         Args:
-            amount: The points to add.
+            amount: The points to add; below 0, those to take off again, which needs a `reference`.
             sandbox: True: for the sandbox balance.
             reference: Your own name for the refill: 1 to 128 visible characters, of one refill of the organization.
             idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
@@ -1091,9 +1157,12 @@ class Organizations(Noun):
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
-            Conflict (409): The `reference` is that of a refill of another amount or mode; or the balance would
-                exceed 64 bits. Nothing was booked. `code` is `refill_conflict` or `balance_too_large`.
+            Conflict (409): The `reference` is that of a refill of another amount or mode; or the balance would fall
+                below 0 or exceed 64 bits. Nothing was booked. `code` is `refill_conflict` or `correction_too_large`
+                or `balance_too_large`.
             Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
         call = Call(
             method="POST",
@@ -1109,7 +1178,7 @@ class Organizations(Noun):
         """Yield the refills of an organization.
 
         Newest first, of the live balance, or of the sandbox's with `sandbox=true`. A reset of the sandbox is a
-        refill too, which may take points away. Scope: `organizations:read`.
+        refill too, and may take points away. Scope: `organizations:read`.
 
         Args:
             sandbox: True: of the sandbox balance; else of the live one.
@@ -1132,6 +1201,7 @@ class Organizations(Noun):
         expires_at: str | None = None,
         batch_limit: int | None = None,
         daily_limit: int | None = None,
+        idempotency_key: str | None = None,
     ) -> results.NewKey:
         """Make a key of an organization.
 
@@ -1145,10 +1215,15 @@ class Organizations(Noun):
                 end.
             batch_limit: The most points that the key may send in one batch; None: no limit.
             daily_limit: The most points that the key may send on one day in UTC; None: no limit.
+            idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
+                repeat the call after a crash of your program. Without one, a new key is made for the tries of this
+                call.
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
-            NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
         call = Call(
             method="POST",
@@ -1161,7 +1236,7 @@ class Organizations(Noun):
                 batch_limit=batch_limit,
                 daily_limit=daily_limit,
             ),
-            repeatable=False,
+            key=key_of(idempotency_key),
         )
         return self._caller.answer(results.NewKey, call)
 
@@ -1188,7 +1263,14 @@ class Organizations(Noun):
         self._caller.delete(path("platform/organizations", organization_id, "keys", key_id))
 
     def add_member(
-        self, organization_id: int, email: str, first_name: str, last_name: str = "", *, role: str
+        self,
+        organization_id: int,
+        email: str,
+        first_name: str,
+        last_name: str = "",
+        *,
+        role: str,
+        idempotency_key: str | None = None,
     ) -> results.NewMember:
         """Make a member of an organization.
 
@@ -1200,18 +1282,23 @@ class Organizations(Noun):
             first_name: The given name.
             last_name: The family name; some people have none.
             role: What the member may do: viewer, sender, approver, admin; each includes the ones before it.
+            idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
+                repeat the call after a crash of your program. Without one, a new key is made for the tries of this
+                call.
 
         Raises:
             NotFound (404): There is no such organization. `code` is `not_found`.
             Conflict (409): A member of the organization has the address; or the service does not know where people
                 reach its console. Nothing was written. `code` is `member_conflict` or `no_public_url`.
-            NoAnswer: It is unknown whether it was done, and it is not done again: look before you call again.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
         call = Call(
             method="POST",
             path=path("platform/organizations", organization_id, "members"),
             body=body(email=email, first_name=first_name, last_name=last_name, role=role),
-            repeatable=False,
+            key=key_of(idempotency_key),
         )
         return self._caller.answer(results.NewMember, call)
 
@@ -1228,19 +1315,33 @@ class Organizations(Noun):
             results.Member, path("platform/organizations", organization_id, "members"), "members", asked
         )
 
-    def link_member(self, organization_id: int, member_id: int) -> results.NewMember:
+    def link_member(
+        self, organization_id: int, member_id: int, *, idempotency_key: str | None = None
+    ) -> results.NewMember:
         """Make a new link for a member.
 
         For who has lost the first one or forgotten the password: good once, for 24 hours. An earlier link ends; the
         password stays valid until another is chosen. Scope: `members:write`.
+
+        Args:
+            idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
+                repeat the call after a crash of your program. Without one, a new key is made for the tries of this
+                call.
 
         Raises:
             NotFound (404): The organization has no such member, or there is no such organization. `code` is
                 `not_found`.
             Conflict (409): The service does not know where people reach its console, so it can make no link. `code`
                 is `no_public_url`.
+            Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
+            NoAnswer (503): The database is out of reach, or the operator has set no key to encrypt secrets with.
+                `code` is `secrets_key_missing` or `out_of_reach`.
         """
-        call = Call(method="POST", path=path("platform/organizations", organization_id, "members", member_id, "link"))
+        call = Call(
+            method="POST",
+            path=path("platform/organizations", organization_id, "members", member_id, "link"),
+            key=key_of(idempotency_key),
+        )
         return self._caller.answer(results.NewMember, call)
 
     def remove_member(self, organization_id: int, member_id: int) -> None:

@@ -14,7 +14,6 @@ _MAY_NOT_ISSUE = {
     "organization_disabled": "The organization is disabled and can neither issue points nor take them back.",
     "organization_suspended": "The organization is suspended and cannot issue points until it is resumed.",
 }
-_NOTHING = {"transactions": 0, "amount": 0}
 
 
 class Books:
@@ -24,6 +23,7 @@ class Books:
         self.balance, self.is_suspended, self.live = balance, False, live
         self.batches: dict[int, dict[str, Any]] = {}
         self.users: dict[str, dict[str, Any]] = {}  # By the key of their address.
+        self._claimed: dict[str, dict[str, int]] = {}
         self._start, self._made_at = balance, _now()
         self._orders: dict[int, Order] = {}
         self._issued: dict[int, list[dict[str, Any]]] = {}
@@ -35,7 +35,7 @@ class Books:
         return {**about, "balance": self.balance, "last_refill": self._start, "created_at": self._made_at}
 
     def register(self, person: Mapping[str, Any]) -> tuple[bool, dict[str, Any], dict[str, int]]:
-        """Register a user; return whether it is new, the user, and what was claimed.
+        """Register a user; return whether it is new, the user, and what its registration has claimed.
 
         Raises:
             Refusal: the address or the external id is registered with other values.
@@ -44,12 +44,13 @@ class Books:
         known = self.users.get(email)
         if known is not None:
             _refuse_other(known, person)
-            return False, known, _NOTHING
+            return False, known, self._claimed[email]
         external_id = person.get("external_id")
         if external_id is not None and any(one["external_id"] == external_id for one in self.users.values()):
             raise Refusal(409, "user_conflict", {"external_id": ["The external_id is that of another user."]})
         user = self.users[email] = {"id": len(self.users) + 1, **person, "created_at": _now()}
-        return True, user, self._claim(user)
+        self._claimed[email] = self._claim(user)
+        return True, user, self._claimed[email]
 
     def _claim(self, user: Mapping[str, Any]) -> dict[str, int]:
         held = [one for one in self.transactions() if one["state"] == "held"]
