@@ -77,6 +77,7 @@ def test_an_answer_is_kept_encrypted_for_a_day_and_nothing_is_made_where_it_coul
         path = f"/v1/platform/organizations/{organization_id}/members"
         return app.test_client().post(path, json=body, headers=headers)
 
+    monkeypatch.setenv("POINTS_PUBLIC_URL", "https://points.example.com")
     monkeypatch.delenv("POINTS_SECRETS_KEY", raising=False)
     forget_everything()
     answer = make()
