@@ -13,7 +13,7 @@ from app.exports import sources
 from app.exports.columns import SUMMED, Lines, Writing
 from app.exports.sources import MOMENTS, TABLES, Source, position_of
 from app.pages.filters import CursorPosition, Filters
-from app.pages.transaction_pages import with_address_of_user
+from app.pages.transaction_pages import with_addresses_of_user
 from app.postgres.database import copied, transaction
 from app.postgres.locks import outlast_writers
 from app.postgres.standby import long_read
@@ -90,7 +90,7 @@ def begin(kind: str, form: str, filters: Filters, *, after: int | None = None) -
         start = None if after is None else position_of(connection, kind, after, filters)
         if start is not None and start.moment is not None and start.moment > now_of(connection, scope):
             raise Refused(_BEFORE_IT)
-        wanted = None if filters.contradict_themselves else with_address_of_user(connection, filters)
+        wanted = None if filters.contradict_themselves else with_addresses_of_user(connection, filters)
         if wanted is None:
             return Export(writing, None, start)
         until = settled_until(connection, kind, scope)

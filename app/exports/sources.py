@@ -124,7 +124,7 @@ def _found_by_index(filters: Filters, start: CursorPosition | None) -> str:
     if filters.batch_id is not None:
         conditions.append("id = :batch_id")
     if filters.email_key is not None:
-        conditions.append("coalesce(email_key, email) = :email_key")
+        conditions.append(addresses.HAS_ADDRESS)
     if start is not None:
         conditions.append("(issued_at, id, position) > (:start_moment, :start_batch_id, :start_position)")
     return f"""

@@ -68,6 +68,8 @@ def register(connection: Connection, users: Sequence[NewUser]) -> Registered:
         users = users[: len(users) // 2]
         holders = holders_of(connection, [user.address.key for user in users])
     exclude_reversals(connection, holders)
+    if len(users) > 1:
+        locks.share(connection, locks.Kind.IDENTITIES, [0])
     looked_at, user_ids, claimed = 0, list[int](), NOTHING
     while looked_at < len(users) and claimed.transactions < CLAIM_ROWS_MAX:
         group = insert_new(connection, users[looked_at : looked_at + _GROUP])

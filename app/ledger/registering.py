@@ -13,6 +13,7 @@ from app.fields.field import Table, kind, reference_to
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, Array, Reference
 from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, claimed_at_registration, register
 from app.ledger.held_list import exclude_reversals, holders_of
+from app.postgres import locks
 from app.postgres.database import transaction
 from app.scope import Author
 from app.settings import Settings
@@ -147,6 +148,8 @@ def change_user(connection: Connection, user_id: int, changes: Mapping[str, Any]
     address: Address | None = changes.get("address")
     holders = [] if address is None else holders_of(connection, [address.key])
     exclude_reversals(connection, holders)
+    if not changes.keys().isdisjoint(("address", "external_id")):
+        locks.wait_for(connection, locks.Kind.IDENTITIES)
     is_known_anew = users.change(connection, user_id, changes)
     claimed = claim_all(connection, [user_id], holders) if is_known_anew else NOTHING
     changed = ", ".join("email" if name == "address" else name for name in changes)

@@ -14,9 +14,10 @@ IN_RANGE = f"""{_ID_RANGE} = id_range AND batch_id >= CAST(id_range AS bigint) <
                AND batch_id < CAST(id_range + 1 AS bigint) << 14"""
 
 _HASH_ASKED_FOR = """
-    CAST(hashtextextended(CAST(:email_key AS text),
+    CAST(hashtextextended({},
                           CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int) >> 32 AS int)
 """
+HAS_ADDRESS = "coalesce(email_key, email) = ANY(CAST(:email_keys AS text[]))"
 
 # The order of the rows below, as far as PostgreSQL knows it: of the same range, they come newest first. With a
 # longer order, it would read and sort a whole range for a page.
@@ -26,26 +27,36 @@ NEWEST_FIRST = "id_range DESC"
 def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the address's transactions with their batches, newest first, numbered from 1.
 
-    It reads the index once for each id range, and stops when the page is full. It looks batches up row by row, because
-    for a join PostgreSQL might read the whole table. Hashes may collide, so the caller must also apply
+    It reads the index once for each id range and address, and stops when the page is full. It looks batches up row by
+    row, because for a join PostgreSQL might read the whole table. Hashes may collide, so the caller must also apply
     `address_conditions` to each row.
     """
-    conditions = [IN_RANGE, f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
+    conditions = [IN_RANGE]
     if start is not None:
         conditions.append(f"{TRANSACTION_ID} <= :start_id")
     if filters.batch_id is not None:
         conditions.append(f"{TRANSACTION_ID} BETWEEN :batch_first_id AND :batch_last_id")
+    of_each = [
+        f"""(SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}
+             FROM transactions WHERE {" AND ".join(conditions)} AND {ADDRESS_HASH} = {hash_}
+             ORDER BY {TRANSACTION_ID} DESC LIMIT :looked_at_max)"""
+        for hash_ in _hashes_asked_for(filters)
+    ]
+    rows = " UNION ALL ".join(of_each) + " ORDER BY transaction_id DESC LIMIT :looked_at_max" * (len(of_each) > 1)
     return _with_batches(
         f"""
         SELECT id_range, t.* FROM (SELECT * FROM {_id_ranges(filters, start)} ORDER BY id_range DESC) ranges
-        CROSS JOIN LATERAL (SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}
-                            FROM transactions WHERE {" AND ".join(conditions)}
-                            ORDER BY {TRANSACTION_ID} DESC LIMIT :looked_at_max) t
+        CROSS JOIN LATERAL ({rows}) t
         ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max
         """,
         NEWEST_FIRST,
         batch_id="batch_id",
     )
+
+
+def _hashes_asked_for(filters: Filters) -> list[str]:
+    places = range(1, len(filters.email_keys) + 1)
+    return [_HASH_ASKED_FOR.format(f"(CAST(:email_keys AS text[]))[{place}]") for place in places]
 
 
 def _with_batches(rows: str, order: str, *, batch_id: str) -> str:
@@ -62,10 +73,11 @@ def from_index(filters: Filters, columns: str) -> str:
     """Return what to select from: these columns of all transactions of the reference or address, in any order."""
     if filters.reference is not None:
         return f"(SELECT {columns} FROM transactions WHERE {_OF_REFERENCE}) t"
+    hashes = ", ".join(_hashes_asked_for(filters))
     return f"""
         {_id_ranges(filters, None)} CROSS JOIN LATERAL (
             SELECT {columns} FROM transactions
-            WHERE {IN_RANGE} AND {ADDRESS_HASH} = {_HASH_ASKED_FOR} AND coalesce(email_key, email) = :email_key OFFSET 0
+            WHERE {IN_RANGE} AND {ADDRESS_HASH} = ANY(ARRAY[{hashes}]) AND {HAS_ADDRESS} OFFSET 0
         ) t
     """
 
@@ -82,7 +94,7 @@ def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:
 
 def address_conditions(filters: Filters, *, moment: str) -> list[str]:
     """Return the conditions on the rows of `rows_of_address`; `moment` is the column for the time filters."""
-    return [*filters.scope_conditions(moment=moment), "coalesce(email_key, email) = :email_key"]
+    return [*filters.scope_conditions(moment=moment), HAS_ADDRESS]
 
 
 _OF_REFERENCE = "organization_id = :organization_id AND sandbox = :sandbox AND reference = :reference"
@@ -104,5 +116,5 @@ def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
 
 def reference_conditions(filters: Filters) -> list[str]:
     """Return the conditions on the rows of `rows_of_reference`."""
-    of_address = [] if filters.email_key is None else ["coalesce(email_key, email) = :email_key"]
+    of_address = [] if filters.email_key is None else [HAS_ADDRESS]
     return [*filters.scope_conditions(moment="issued_at"), *of_address]

@@ -58,8 +58,9 @@ class Filters:
     # Transactions only.
     reference: str | None = None
     state: str | None = None
-    # Transactions and entries.
+    # Transactions and entries. Then `email_key` is the user's present address, and these are those of before.
     user_id: int | None = None
+    former_keys: Sequence[str] = ()
     # Deliveries only.
     webhook_id: int | None = None
     # Requests only: the status of an answer, such as `403`, or a hundred of them, such as `4xx`.
@@ -95,6 +96,11 @@ class Filters:
         return _given(self.credited, self.allocated, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[1])
 
     @property
+    def email_keys(self) -> list[str]:
+        """The addresses of which a transaction must have one."""
+        return [] if self.email_key is None else [self.email_key, *self.former_keys]
+
+    @property
     def contradict_themselves(self) -> bool:
         """Tell whether no transaction can have these flags and this state (contract, the table of the three flags)."""
         return len(self._debits) > 1 or len(self._credits) > 1 or (self.debit is False and self.credit is True)
@@ -102,8 +108,9 @@ class Filters:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements."""
         return {
-            **{name: getattr(self, name) for name in self.__slots__ if name != "equals"},
+            **{name: getattr(self, name) for name in self.__slots__ if name not in ("equals", "former_keys")},
             **self.equals,
+            "email_keys": self.email_keys,
             "batch_first_id": None if self.batch_id is None else min(self.batch_id * POSITIONS, INT64_MAX),
             "batch_last_id": None if self.batch_id is None else min((self.batch_id + 1) * POSITIONS - 1, INT64_MAX),
             "debited": self.debit,

@@ -216,7 +216,12 @@ _LISTS: dict[str, Sequence[Parameter]] = {
         *(*_PAGE, _email("Of this address."), _BATCH, *_created("Issued"), *_flags("With this `{}`.")),
         Parameter("reference", _reference, _OF_ITEM, _REFERENCE_FORM, "reference"),
         Parameter("state", one_of(STATES), "In this state.", _text(enum=list(STATES)), "state"),
-        _id("user", "a user", "Whose `recipient` is the user with this id.", "user_id"),
+        _id(
+            "user",
+            "a user",
+            "Whose `recipient` is the user with this id, also at addresses that the user had before.",
+            "user_id",
+        ),
     ),
     "batches": (
         *(*_PAGE, _email("With a transaction of this address: issued batches only."), _BATCH, *_created("Accepted")),

@@ -36,7 +36,7 @@ def page(
 
     With `is_far`, look as far back as for a person (app/pages/far.py).
     """
-    of_user = with_address_of_user(connection, filters)
+    of_user = with_addresses_of_user(connection, filters)
     if of_user is None:
         return Page([], None)
     is_by_time, statement = _is_by_time(of_user), _statement(of_user, start, is_far=is_far)
@@ -47,20 +47,25 @@ def page(
     return read_page(connection, statement, of_user, start, limit=limit, to_row=_row, next_start=next_start)
 
 
-def with_address_of_user(connection: Connection, filters: Filters) -> Filters | None:
-    """Return the filters with the address of the user that they name; None if there is no such user in the mode.
+def with_addresses_of_user(connection: Connection, filters: Filters) -> Filters | None:
+    """Return the filters with the addresses, of now and before, of the user that they name; None: the mode has no such.
 
-    A user has one address, so the index of addresses finds the user's transactions.
+    A user has few, so the index of addresses finds the user's transactions.
     """
     if filters.user_id is None or filters.email_key is not None:
         return filters
-    email_key = connection.execute(_ADDRESS_OF_USER, filters.parameters()).scalar_one_or_none()
-    return None if email_key is None else replace(filters, email_key=email_key)
+    keys = list(connection.execute(_ADDRESSES_OF_USER, filters.parameters()).scalars())
+    return replace(filters, email_key=keys[0], former_keys=keys[1:]) if keys else None
 
 
-_ADDRESS_OF_USER = text("""
-    SELECT coalesce(email_key, email) FROM users
-    WHERE id = :user_id AND sandbox_of IS NOT DISTINCT FROM CASE WHEN :sandbox THEN :organization_id END
+_ADDRESSES_OF_USER = text("""
+    SELECT k.email_key FROM users u
+    CROSS JOIN LATERAL (
+        SELECT coalesce(u.email_key, u.email) AS email_key, true AS is_present
+        UNION ALL SELECT email_key, false FROM former_addresses WHERE user_id = u.id
+    ) k
+    WHERE u.id = :user_id AND u.sandbox_of IS NOT DISTINCT FROM CASE WHEN :sandbox THEN :organization_id END
+    GROUP BY k.email_key ORDER BY bool_or(k.is_present) DESC, k.email_key
 """)
 
 

@@ -1,9 +1,10 @@
 """Every advisory lock of the service, the lock on an organization's row, and waiting for those of writers.
 
 A transaction takes what it needs in this order, so that no two wait for each other: the lock that makes it the owner
-of a piece of work, the organization's row, `BALANCES` of organizations by their ids, users (new ones by address, others
-by id), the balances of users by organization and user. Only a claim waits for several organizations. Who accepts sends
-takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no organization.
+of a piece of work, the organization's row, `BALANCES` of organizations by their ids, `IDENTITIES`, users (new ones by
+address, others by id), the balances of users by organization and user. Only a claim waits for several organizations.
+Who accepts sends takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no
+organization.
 """
 
 import time
@@ -36,6 +37,9 @@ class Kind(IntEnum):
     BALANCES = 0x4241
     # One idempotency key of a call that makes something: the second of two at once finds the answer of the first.
     KEPT_ANSWER = 0x4B41
+    # One change of an address or an external id runs: of two users who exchange theirs, each would wait for the other.
+    # Registrations of several users share it.
+    IDENTITIES = 0x4944
     # One search for crossed registrations of each length of time (in seconds; 0: of all users) runs.
     CROSSED_SEARCH = 0x434C
     # One return of points that were held too long runs.

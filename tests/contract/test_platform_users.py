@@ -253,6 +253,9 @@ def test_a_new_address_claims_what_is_held_for_it_and_the_old_one_keeps_what_it_
     assert ours.user(user["id"])["balance"] == 123
     kept = acme.live.listed("transactions", email=old)
     assert [one["recipient"]["id"] for one in kept] == [other.json()["data"]["id"], user["id"]]
+    # A list of the user has what was got at either address, page by page, and nothing of the other's.
+    of_user = acme.live.listed("transactions", user=user["id"], limit=1)
+    assert [one["amount"] for one in of_user] == [3, 20, 100]
 
     # What was paid to the old address is taken from who had it.
     first = next(one["id"] for one in kept if one["amount"] == 100)
@@ -288,6 +291,24 @@ def test_a_change_that_would_make_two_users_of_one_address_is_a_conflict(acme: O
     assert success(ours.change(other["id"], external_id=one["external_id"]))["external_id"] == one["external_id"]
     [sent] = success(acme.live.send({"recipient": one["email"], "amount": 1}), 201)["transactions"]
     assert sent["recipient"] == {"id": one["id"], "first_name": "Augusta", "last_name": ""}
+
+
+def test_users_who_exchange_what_is_theirs_at_once_or_while_many_register_are_answered(ours: Platform) -> None:
+    one, other = (ours.registered(address(), external_id=address()) for _ in range(2))
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(12):
+            # Neither may have what the other has, and neither waits for the other.
+            swaps = [
+                pool.submit(ours.change, taker["id"], email=giver["email"], external_id=giver["external_id"])
+                for taker, giver in ((one, other), (other, one))
+            ]
+            assert [swap.result().status_code for swap in swaps] == [409, 409]
+            [first, last] = sorted((address(), address()))
+            mover = ours.registered(last)
+            both = [{"email": email, "first_name": "A", "last_name": "B"} for email in (first, last)]
+            moved = pool.submit(ours.change, mover["id"], email=first)
+            many = pool.submit(ours.bulk, both)
+            assert (moved.result().status_code in (200, 409), many.result().status_code) == (True, 200)
 
 
 def test_every_fault_of_a_change_is_named_and_changes_nothing(ours: Platform) -> None:
