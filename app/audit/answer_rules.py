@@ -1,6 +1,7 @@
 """The audit rules about what was answered, and about what is counted by the day, in the form of `app.audit.rules`."""
 
 from app.batches.batch import DIGESTED as OF_BATCH
+from app.batches.batch import NOT_FINAL
 from app.postgres.database import digest
 from app.reversals.reversal import CODES
 from app.reversals.reversal import DIGESTED as OF_REVERSAL
@@ -14,6 +15,26 @@ def _told(row: str) -> str:
 
 
 ANSWER_RULES = {
+    # Who is erased after the issue keeps what was debited.
+    "who was erased before the issue counts for nothing, and everybody else in full": f"""
+        SELECT format('batch %s', b.id) AS subject,
+               format('%s debited where %s follow, and the first that counts wrongly at position %s', b.debited_count,
+                      r.debited, coalesce(r.wrong::text, 'none')) AS seen
+        FROM batches b
+        CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE counts > 0 AND payable <= b.debited_amount) AS debited,
+                   min(place - 1) FILTER (WHERE CASE WHEN email !~ '^erased-[0-9]+$' THEN counts = points
+                                                     WHEN b.status IN {NOT_FINAL} THEN counts = 0
+                                                     ELSE counts IN (0, points) END IS NOT TRUE) AS wrong
+            FROM (SELECT email, payable, place, points, coalesce(payable - payable_before, points) AS counts
+                  FROM unnest(b.emails, b.payable_totals, (0::bigint || b.payable_totals)[1 : b.recipient_count],
+                              b.running_totals, (0::bigint || b.running_totals)[1 : b.recipient_count]) WITH ORDINALITY
+                           AS i (email, payable, payable_before, total, total_before, place)
+                  CROSS JOIN LATERAL (SELECT coalesce(total - total_before, b.amount) AS points) p) r
+        ) r
+        WHERE (b.payable_totals IS NOT NULL OR b.status IN {NOT_FINAL})
+          AND (r.wrong IS NOT NULL OR b.payable_totals IS NOT NULL AND r.debited <> b.debited_count)
+        ORDER BY b.id""",
     "a batch and a reversal are as they were accepted and answered": f"""
         SELECT format('%s %s', noun, id) AS subject, format('status %s', status) AS seen
         FROM (SELECT 'batch' AS noun, id, status FROM batches b

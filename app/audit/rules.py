@@ -119,17 +119,22 @@ RULES = {
     "each balance follows from the one before": f"""
         SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
                format('at position %s debited %s and balance %s, where %s and %s follow',
-                      t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
+                      t.position, t.debited, t.balance, e.debited, e.balance) AS seen
         FROM batches b JOIN transactions t ON t.batch_id = b.id
         -- Joined by a single value: by two, PostgreSQL may compare each transaction with every item of its batch.
-        LEFT JOIN (SELECT b.id::numeric * {POSITIONS} + r.ordinality - 1 AS transaction_id, r.points
-                   FROM batches b CROSS JOIN LATERAL unnest(b.running_totals) WITH ORDINALITY AS r (points, ordinality)
+        LEFT JOIN (SELECT b.id::numeric * {POSITIONS} + r.ordinality - 1 AS transaction_id, r.points, r.before
+                   FROM batches b
+                   CROSS JOIN LATERAL (SELECT coalesce(b.payable_totals, b.running_totals) AS totals) its
+                   CROSS JOIN LATERAL unnest(its.totals, (0::bigint || its.totals)[1 : b.recipient_count])
+                                          WITH ORDINALITY AS r (points, before, ordinality)
                   ) i ON i.transaction_id = t.batch_id::numeric * {POSITIONS} + t.position
         CROSS JOIN LATERAL (
             SELECT b.current_balance + b.debited_amount::numeric
-                   - least(coalesce(i.points, b.amount::numeric * (t.position + 1)), b.debited_amount) AS balance
+                   - least(coalesce(i.points, b.amount::numeric * (t.position + 1)), b.debited_amount) AS balance,
+                   CASE WHEN b.payable_totals IS NULL THEN t.position < b.debited_count
+                        ELSE i.points <= b.debited_amount AND i.points > i.before END AS debited
         ) e
-        WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
+        WHERE t.debited <> e.debited OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
     # Recipients are served in request order while the balance covers them (contract, part 2), or is rehearsed to.
     "every recipient that the balance covers is debited": f"""
@@ -138,14 +143,17 @@ RULES = {
                       b.recipient_count, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance, n.points)
                    AS seen
         FROM batches b
-        CROSS JOIN LATERAL (SELECT CASE WHEN b.atomic THEN b.recipient_count ELSE b.debited_count + 1 END AS count) more
+        CROSS JOIN LATERAL (SELECT CASE WHEN b.payable_totals IS NULL THEN b.debited_count
+                                        ELSE width_bucket(b.debited_amount, b.payable_totals) END AS count) paid
+        CROSS JOIN LATERAL (SELECT CASE WHEN b.atomic THEN b.recipient_count ELSE paid.count + 1 END AS count) more
         CROSS JOIN LATERAL (
-            SELECT coalesce(b.amount::numeric * more.count, b.running_totals[more.count]) - b.debited_amount AS points
+            SELECT coalesce(b.payable_totals[more.count], b.amount::numeric * more.count, b.running_totals[more.count])
+                   - b.debited_amount AS points
         ) n
-        WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
+        WHERE b.status = 'issued' AND paid.count < b.recipient_count AND b.current_balance >= n.points
           AND (NOT b.sandbox OR b.api_key_id IS NULL
                OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
-                  <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
+                  <> ALL ((coalesce(b.email_keys, b.emails))[paid.count + 1 : more.count]))
         ORDER BY b.id""",
     # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is read), each
     # balance that any of them starts from is the result of another, except the first, 0.

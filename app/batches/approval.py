@@ -113,7 +113,7 @@ _COUNT_AWAITING = text("""
 
 
 class Recipient(NamedTuple):
-    """A recipient of a batch, with the points for it, whether they are issued or not."""
+    """A recipient of a batch, with the points for it, whether they are issued or not: 0 for who was erased since."""
 
     email: str
     points: int
@@ -126,10 +126,10 @@ def first_recipients(connection: Connection, batch_id: int, *, organization_id: 
 
 
 _FIRST_RECIPIENTS = text("""
-    SELECT r.email, coalesce(b.amount, r.total - r.before)
+    SELECT r.email, coalesce(r.total - r.before, b.amount)
     FROM batches b
-    CROSS JOIN LATERAL unnest(b.emails[1 : :at_most], b.running_totals[1 : :at_most],
-                              array_prepend(0, b.running_totals[1 : :at_most]))
+    CROSS JOIN LATERAL (SELECT (coalesce(b.payable_totals, b.running_totals))[1 : :at_most] AS totals) its
+    CROSS JOIN LATERAL unnest(b.emails[1 : :at_most], its.totals, array_prepend(0, its.totals))
                            WITH ORDINALITY AS r (email, total, before, place)
     WHERE b.id = :id AND b.organization_id = :organization_id AND r.email IS NOT NULL ORDER BY r.place
 """)

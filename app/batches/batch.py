@@ -39,7 +39,7 @@ class Counts(BaseModel):
     debited: int = says("Debited from the balance.", 2, ge=0)
     credited: int = says("Credited to a user.", 1, ge=0)
     held: int = says("Debited, and held until there is an account with the address.", 1, ge=0)
-    unpaid: int = says("Not debited: the balance was too low.", 0, ge=0)
+    unpaid: int = says("Not debited: the balance was too low, or the user was erased before the issue.", 0, ge=0)
     reversed: int = says("Taken back completely.", 0, ge=0)
 
 

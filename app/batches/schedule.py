@@ -191,7 +191,11 @@ def scheduled_of(connection: Connection, scope: Scope) -> Scheduled:
 
 _SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
-           {shown_sum("coalesce(amount::numeric * recipient_count, running_totals[recipient_count])")} AS amount
+           {
+    shown_sum(
+        "coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount::numeric * recipient_count)"
+    )
+} AS amount
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
 """)
 
@@ -205,14 +209,23 @@ def now_of(connection: Connection, scope: Scope) -> datetime:
 _NOW_OF = text("SELECT time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))")
 
 
-def points_of(connection: Connection, batch_id: int, *, organization_id: int) -> int:
-    """Return the points of a batch, if all of it is paid."""
-    points: int = connection.execute(_POINTS_OF, {"id": batch_id, "organization_id": organization_id}).scalar_one()
-    return points
+class Payable(NamedTuple):
+    """How many recipients of a batch are to be paid, those who were not erased since, and the points for them."""
+
+    recipients: int
+    points: int
 
 
-_POINTS_OF = text("""
-    SELECT coalesce(amount * recipient_count, running_totals[recipient_count]) FROM batches
+def payable_of(connection: Connection, batch_id: int, *, organization_id: int) -> Payable:
+    """Return whom a batch pays, if the balance pays everybody."""
+    return Payable(*connection.execute(_PAYABLE_OF, {"id": batch_id, "organization_id": organization_id}).one())
+
+
+_PAYABLE_OF = text("""
+    SELECT CASE WHEN payable_totals IS NULL THEN recipient_count
+                ELSE (SELECT count(DISTINCT total) FROM unnest(payable_totals) AS total WHERE total > 0) END,
+           coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount * recipient_count)
+    FROM batches
     WHERE id = :id AND organization_id = :organization_id
 """)
 

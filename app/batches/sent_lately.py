@@ -150,8 +150,7 @@ WITH recipients AS MATERIALIZED ({{recipients_sql}}), its AS MATERIALIZED (
     UNION ALL
     ({_BATCHES} AND issued_at >= (SELECT since FROM its) ORDER BY issued_at DESC, id DESC LIMIT :batches_max)
 ), likely AS (
-    SELECT *, coalesce(debited_count, recipient_count) AS paid_count,
-           coalesce(debited_count > 0, true) AND (idempotency_key = CAST(:but_key AS text)) IS NOT TRUE
+    SELECT *, coalesce(debited_count > 0, true) AND (idempotency_key = CAST(:but_key AS text)) IS NOT TRUE
            AND (has_own OR amount IN (SELECT amount FROM recipients)
                  OR label IN (SELECT label FROM recipients)) AS may_be_alike
     FROM latest
@@ -173,13 +172,12 @@ WITH recipients AS MATERIALIZED ({{recipients_sql}}), its AS MATERIALIZED (
         SELECT key, coalesce(b.amount, total - before) AS amount, coalesce(r.label, b.label) AS label, reference, place
         FROM unnest(s.keys, s.totals, array_prepend(0, s.totals), s.labels, s.item_references)
              WITH ORDINALITY AS r (key, total, before, label, reference, place)
-        WHERE place <= b.paid_count
     ) o
     JOIN recipients a ON a.key = o.key
     WHERE b.may_be_alike AND NOT b.is_beyond AND (o.amount = a.amount OR o.label = a.label)
       AND (o.reference = a.reference) IS NOT FALSE
       AND NOT EXISTS (SELECT FROM transactions
-                      WHERE batch_id = b.id AND position = o.place - 1 AND points_left = 0 OFFSET 0)
+                      WHERE batch_id = b.id AND position = o.place - 1 AND (points_left = 0 OR NOT debited) OFFSET 0)
 ), of_batches AS (
     SELECT batch_id, issued_at, count(DISTINCT number) AS recipients FROM alike GROUP BY batch_id, issued_at
 ), named AS (

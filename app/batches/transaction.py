@@ -25,7 +25,9 @@ class Transaction(BaseModel):
     recipient: User | None = says("The account with this address; null if there is none.")
     email: str = says("The address as it was sent, trimmed.", "ada@example.com")
     amount: Points = says("Points for this recipient.", 50)
-    debited: bool = says("The organization was debited. False: its balance was too low.", True)
+    debited: bool = says(
+        "The organization was debited. False: its balance was too low, or the user was erased before.", True
+    )
     credited: bool = says("The recipient was credited.", True)
     allocated: bool = says("The same as `credited`. If `debited` is true and this is false, the points are held.", True)
     sender: User | None = says("The member who sent it from the console. Null: sent through this interface.", None)

@@ -88,7 +88,7 @@ _HEADING = (
 )
 _Row = tuple[Any, ...]
 _REASONS = {
-    UNPAID: "the balance was too low",
+    UNPAID: "the balance was too low, or erased before the issue",
     HELD: "waits for an account with this address",
     QUEUED: "not issued yet",
     SCHEDULED: "not issued yet",

@@ -2,6 +2,9 @@
 
 A transaction of the user, or of nobody, becomes `erased-<id>`, and so does the recipient in its batch. What another
 user was paid at the same address stays: it was theirs before, or is since.
+
+Of a batch that is not issued yet the recipient counts for nothing any more. One that is issued between the erasure and
+this has paid nobody: its points are held, and a reversal takes them back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +20,8 @@ from app.ledger.issue import BATCHES_MAX, RECIPIENTS_AT_ONCE
 from app.pages.addresses import ADDRESS_HASH, IN_RANGE
 from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
+from app.reversals.accept import accept_for_nobody
+from app.scope import Scope
 
 # Organizations that a statement searches, batches that it returns of each, and never issued batches that it looks at.
 _ORGANIZATIONS_MAX = 100
@@ -98,7 +103,14 @@ def _parts(rows: Sequence[_Batch]) -> Iterator[list[int]]:
 
 def _rewrite_batches(connection: Connection, user_id: int, organization_id: int, batch_ids: list[int]) -> None:
     parameters = {"user_id": user_id, "organization_id": organization_id, "batch_ids": batch_ids}
+    # Read before they are rewritten.
+    crossings = connection.execute(_CROSSINGS, parameters).all()
     connection.execute(_REWRITE, parameters)
+    for sandbox, transaction_ids in crossings:
+        accept_for_nobody(connection, Scope(organization_id, sandbox), transaction_ids, reason=_ERASED)
+
+
+_ERASED = "The user was erased."
 
 
 _ORGANIZATIONS = text("SELECT id FROM organizations WHERE id > :after ORDER BY id LIMIT :limit")
@@ -152,6 +164,15 @@ _NEVER_ISSUED = text(f"""
     ORDER BY organization_id, id
 """)
 
+_CROSSINGS = text(f"""
+    WITH {_KNOWN}
+    SELECT t.sandbox, array_agg(transaction_id(t.batch_id, t.position))
+    FROM transactions t JOIN known k ON k.email_key = coalesce(t.email_key, t.email) AND k.last_batch_id >= t.batch_id
+    JOIN batches b ON b.id = t.batch_id JOIN users u ON u.id = :user_id AND b.issued_at >= u.erased_at
+    WHERE t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id
+      AND t.user_id IS NULL AND t.debited AND t.points_left IS DISTINCT FROM 0
+    GROUP BY t.sandbox
+""")
 _NO_HASH = "CASE WHEN b.idempotency_hash IS NOT NULL THEN CAST('' AS bytea) END"
 _REWRITE = text(f"""
     WITH {_KNOWN}, theirs AS MATERIALIZED (
@@ -173,17 +194,24 @@ _REWRITE = text(f"""
         -- Its hash would tell whether a guess of the address is right. Nobody claims what is held past its end.
         {take_off_list("theirs")}
     ), recipients AS (
-        SELECT b.id, array_agg(coalesce(x.name, r.email) ORDER BY r.place) AS emails,
-               array_agg(coalesce(x.name, r.email_key) ORDER BY r.place) AS email_keys
+        SELECT b.id, r.place, coalesce(x.name, r.email) AS email, coalesce(x.name, r.email_key) AS email_key,
+               sum(CASE WHEN x.name IS NULL THEN coalesce(r.total - r.before, b.amount) ELSE 0 END)
+                   OVER (PARTITION BY b.id ORDER BY r.place) AS total
         FROM batches b
-        CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
-                               AS r (email, email_key, place)
+        CROSS JOIN LATERAL (SELECT coalesce(b.payable_totals, b.running_totals) AS totals) its
+        CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails), its.totals,
+                                  (0::bigint || its.totals)[1 : b.recipient_count]) WITH ORDINALITY
+                               AS r (email, email_key, total, before, place)
         LEFT JOIN theirs x ON x.batch_id = b.id AND x.position = r.place - 1
         WHERE b.id IN (SELECT batch_id FROM theirs) AND b.organization_id = :organization_id
-        GROUP BY b.id
+    ), of_batches AS (
+        SELECT id, array_agg(email ORDER BY place) AS emails, array_agg(email_key ORDER BY place) AS email_keys,
+               array_agg(CAST(total AS bigint) ORDER BY place) AS totals
+        FROM recipients GROUP BY id
     )
     UPDATE batches b
     SET emails = r.emails, email_keys = nullif(r.email_keys, r.emails), idempotency_hash = {_NO_HASH},
+        payable_totals = CASE WHEN b.status IN {NOT_FINAL} THEN r.totals ELSE b.payable_totals END,
         digest = {digest(DIGESTED, "b", idempotency_hash=_NO_HASH)}
-    FROM recipients r WHERE b.id = r.id AND b.organization_id = :organization_id
+    FROM of_batches r WHERE b.id = r.id AND b.organization_id = :organization_id
 """)

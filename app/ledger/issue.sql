@@ -35,11 +35,12 @@ WITH RECURSIVE organization AS MATERIALIZED (
     SELECT d.batches + 1, b.place, b.id, b.sandbox, d.recipients + b.recipient_count,
            d.balance - CASE WHEN b.sandbox THEN 0 ELSE a.debited_amount END,
            d.sandbox_balance - CASE WHEN b.sandbox THEN a.debited_amount ELSE 0 END,
-           o.opening, c.debited_count, a.debited_amount
+           o.opening, a.debited_count, a.debited_amount
     FROM decided d
     CROSS JOIN LATERAL (
-        SELECT id, {place} AS place, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails,
-               email_keys, rehearsed_unpaid
+        SELECT id, {place} AS place, sandbox, api_key_id, amount, payable_totals,
+               coalesce(payable_totals, running_totals) AS totals, atomic, recipient_count, emails, email_keys,
+               rehearsed_unpaid
         FROM batches
         WHERE (organization_id, {place}) > (%(organization_id)s::bigint, d.place)
           AND (organization_id, {place}) <= (%(organization_id)s::bigint,
@@ -48,7 +49,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
     CROSS JOIN LATERAL (
-        SELECT least(paid_count(o.opening, b.recipient_count, b.amount, b.running_totals),
+        SELECT least(paid_count(o.opening, b.recipient_count, b.amount, b.totals),
                      -- With a development key, a header rehearses a balance that pays nobody, and a reserved recipient
                      -- one that ends before it.
                      CASE WHEN NOT b.sandbox OR b.api_key_id IS NULL THEN NULL
@@ -57,11 +58,15 @@ WITH RECURSIVE organization AS MATERIALIZED (
                           END) AS paid
     ) p
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
+        SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS paid
     ) c
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.running_totals IS NULL THEN b.amount * c.debited_count
-                    ELSE coalesce(b.running_totals[c.debited_count], 0) END AS debited_amount
+        SELECT CASE WHEN b.totals IS NULL THEN b.amount * c.paid ELSE coalesce(b.totals[c.paid], 0) END
+                   AS debited_amount,
+               -- Who was erased is among those paid, for nothing: each other's total is another.
+               CASE WHEN b.payable_totals IS NULL THEN c.paid
+                    ELSE (SELECT count(DISTINCT total) FROM unnest(b.totals[1 : c.paid]) AS total WHERE total > 0)::int
+                    END AS debited_count
     ) a
     WHERE d.batches < %(batches_max)s::int
       AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint
@@ -94,7 +99,9 @@ WITH RECURSIVE organization AS MATERIALIZED (
       -- Otherwise the whole queue is read for these few batches.
       AND coalesce(b.queue_place, b.id) <= (SELECT max(place) FROM decided)
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
-              b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
+              b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount,
+              -- A copy in memory: a stored array would be read whole for each element.
+              CASE WHEN b.payable_totals IS NOT NULL THEN b.payable_totals || '{{}}'::bigint[] END AS payable_totals
 ), unfolded AS (
     INSERT INTO unfolded_batches (organization_id, batch_id)
     SELECT organization_id, id FROM issued WHERE debited_count > 0 AND NOT sandbox
@@ -106,18 +113,24 @@ WITH RECURSIVE organization AS MATERIALIZED (
            CASE WHEN b.sandbox THEN (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
                                                            AND users.email_key = r.email_key)
                 ELSE u.id END,
-           r.ordinality <= b.debited_count,
-           r.ordinality <= b.debited_count
+           p.is_debited,
+           p.is_debited
            AND (u.id IS NOT NULL
                 OR b.sandbox AND (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
                                                          AND users.email_key = r.email_key) IS NOT NULL),
-           b.opening - least(coalesce(r.total, b.amount * r.ordinality), b.debited_amount),
+           b.opening - least(coalesce(b.payable_totals[r.ordinality], r.total, b.amount * r.ordinality), b.debited_amount),
            r.email, nullif(r.email_key, r.email), r.total - r.total_before, r.label, r.reference
     FROM issued b
     CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails), b.running_totals,
                               (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
                            WITH ORDINALITY
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN b.payable_totals IS NULL THEN r.ordinality <= b.debited_count
+                    ELSE b.payable_totals[r.ordinality] <= b.debited_amount
+                         AND b.payable_totals[r.ordinality] > coalesce(b.payable_totals[r.ordinality - 1], 0) END
+               AS is_debited
+    ) p
     LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u
            ON NOT b.sandbox
     ORDER BY b.id, r.ordinality

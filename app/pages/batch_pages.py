@@ -7,7 +7,14 @@ from sqlalchemy import Connection, text
 from app.batches.batch import Batch, batches
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
-from app.pages.statements import INDEX_ORDER_ONLY, SHOWN_BATCH, batches_looked_at, by_time, read_page
+from app.pages.statements import (
+    INDEX_ORDER_ONLY,
+    SHOWN_BATCH,
+    batches_looked_at,
+    by_time,
+    debited_condition,
+    read_page,
+)
 from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
@@ -77,14 +84,14 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
 def flags(filters: Filters) -> str:
     """Return the condition on a batch: any of its transactions has all the flags of the filters.
 
-    The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,
-    since held points are claimed later. The LIMIT keeps PostgreSQL from reading the whole table at once for this.
+    Only the rows tell whether they were credited, since held points are claimed later. The LIMIT keeps PostgreSQL from
+    reading the whole table at once for this.
     """
     if filters.credit is None:
         return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debit]
     if filters.debit is False:  # An undebited transaction is never credited.
         return "debited_count < recipient_count"
-    among_debited = "position < looked_at.debited_count"
+    among_debited = debited_condition("looked_at", is_debited=True)
     has_transaction = f"""
         coalesce((SELECT true FROM transactions WHERE batch_id = looked_at.id AND {among_debited}
                   AND credited = :credited ORDER BY position LIMIT 1), false)

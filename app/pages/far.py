@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.pages.filters import CursorPosition, Filters
-from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, FROM_BATCHES, INDEX_ORDER_ONLY, TRANSACTION
+from app.pages.statements import (
+    BATCH,
+    COLUMNS_OF_TRANSACTION,
+    FROM_BATCHES,
+    INDEX_ORDER_ONLY,
+    TRANSACTION,
+    debited_condition,
+)
 from app.values.ids import POSITIONS
 
 # One or two seconds of PostgreSQL's work, and more than 600,000 batches of one recipient. A batch whose transactions
@@ -101,8 +108,8 @@ def transactions_of_batch(filters: Filters, start: CursorPosition | None, *, is_
     conditions = ["batch_id = b.id", *filters.flag_conditions()]
     if is_bounded:
         conditions.append("b.may_match AND NOT b.is_beyond")
-    if filters.debit is not None:  # The balance pays the first recipients of a batch.
-        conditions.append(f"position {'<' if filters.debit else '>='} b.debited_count")
+    if filters.debit is not None:
+        conditions.append(debited_condition("b", is_debited=filters.debit))
     if start is not None:
         conditions.append(up_to_start())
     conditions += filters.part_conditions(label="coalesce(t.label, b.label)", amount="coalesce(t.amount, b.amount)")

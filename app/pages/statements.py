@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from app.batches.batch import Batch, approval_of, batches, sender_of
 from app.noun import Noun, NounRow
 from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page, Row
+from app.values.ids import POSITIONS
 
 # Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
 # reads an index in order and stops when the page is full.
@@ -120,7 +121,9 @@ class Listing(Generic[NounRow]):
 
 
 # What is read of the table of batches, the same by its names, and all fields of `Batch`.
-FROM_BATCHES = ", ".join([*batches.of_table, f"{approval_of()} AS approval"])
+FROM_BATCHES = ", ".join(
+    [*batches.of_table, f"{approval_of()} AS approval", "payable_totals IS NULL AS pays_the_first"]
+)
 BATCH = ", ".join([*batches.of_table, "approval"])
 # Read of the rows of the page only.
 _BESIDE = {
@@ -137,6 +140,15 @@ TRANSACTION = (
     " points_left, own_held_until, returned_at, user_id"
 )
 COLUMNS_OF_TRANSACTION = re.sub(r"own_(\w+)", r"\1 AS own_\1", TRANSACTION)
+
+
+def debited_condition(batch: str, *, is_debited: bool) -> str:
+    """Return the condition that a transaction of a batch is debited, or is not.
+
+    The balance pays the first recipients of a batch, so it is a range of positions, unless one was erased before.
+    """
+    flag, than, whole = ("debited", "<", POSITIONS) if is_debited else ("NOT debited", ">=", 0)
+    return f"{flag} AND position {than} CASE WHEN {batch}.pays_the_first THEN {batch}.debited_count ELSE {whole} END"
 
 
 def batches_looked_at(filters: Filters, *, moment: str = "created_at", begin: str = "") -> str:

@@ -18,6 +18,7 @@ from app.pages.statements import (
     SHOWN_BATCH,
     TRANSACTION,
     batches_looked_at,
+    debited_condition,
     read_page,
 )
 from app.postgres.database import row_with_id
@@ -147,17 +148,14 @@ def totals(connection: Connection, filters: Filters, first: Page[Row], *, limit:
 def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
 
-    The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
-    A batch without a row in that range gives a row without a position, which counts as looked at.
+    A batch without a row that is debited as wanted gives a row without a position, which counts as looked at.
     """
     begin = "" if start is None else "(issued_at, id) <= (:start_moment, :start_batch_id)"
     rows = ["batch_id = b.id"]
     if start is not None:
         rows.append(far.up_to_start())
-    if filters.debit is False:
-        rows.append("position >= b.debited_count")
-    elif filters.debit or filters.credit:
-        rows.append("position < b.debited_count")
+    if filters.debit is False or filters.debit or filters.credit:
+        rows.append(debited_condition("b", is_debited=filters.debit is not False))
     # PostgreSQL reads all matching rows of a batch before it sorts them, so the limit is what the page can need.
     at_most = ":rows" if filters.credit is None and filters.state is None else ":looked_at_max"
     return f"""

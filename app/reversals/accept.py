@@ -1,5 +1,6 @@
 """Acceptance of a reversal: it is queued among the batches of its organization, unless its key is known already."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from app.errors import BatchConflict, BatchNotIssued, IdempotencyKeyReused, Orga
 from app.postgres.database import digest, row_with_id
 from app.reversals.request import ReverseRequest
 from app.reversals.reversal import DIGESTED, QUEUED
+from app.scope import Scope
 
 
 class BatchScheduled(BatchConflict):
@@ -104,6 +106,13 @@ def accept(
         if accepted is not None:
             return AcceptedReversal(accepted.id, QUEUED, accepted.created_at, existed=False)
         # Another request took the key at the same time. Its reversal exists now, so look again.
+
+
+def accept_for_nobody(connection: Connection, scope: Scope, transaction_ids: Sequence[int], *, reason: str) -> None:
+    """Queue a reversal that the service itself asks for."""
+    nobody = dict.fromkeys(("api_key_id", "member_id", "batch_id", "amount", "idempotency_key", "idempotency_hash"))
+    values = {"transaction_ids": list(transaction_ids), "atomic": False, "reason": reason}
+    connection.execute(_ACCEPT, {**nobody, **scope._asdict(), **values})
 
 
 _KNOWN = text("""

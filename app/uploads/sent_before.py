@@ -15,6 +15,7 @@ from app.recipient_files.columns import Item
 from app.recipient_files.writing import written, written_unpaid
 from app.uploads import parts as upload_parts
 from app.uploads.uploads import Details, UploadRow
+from app.values.addresses import ERASED
 from app.values.ids import POSITIONS
 
 
@@ -114,15 +115,9 @@ def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str) ->
     for batch in batch_rows:
         if batch.status != ISSUED or batch.debited_count == batch.recipient_count:
             continue
-        assert batch.debited_count is not None, "it is issued"
-        # The balance pays the first of them, so the rest is a single range.
-        for row in transactions_of(
-            connection,
-            batch.id,
-            organization_id=batch.organization_id,
-            first=batch.debited_count,
-            at_most=batch.recipient_count - batch.debited_count,
-        ):
+        for row in transactions_of(connection, batch.id, organization_id=batch.organization_id):
+            if row.debited or ERASED.fullmatch(row.email):
+                continue
             amount = batch.amount if row.amount is None else row.amount
             items.append(Item(row.email, amount, row.reference, row.label or batch.label))
             batch_ids.append(batch.id)

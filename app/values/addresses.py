@@ -26,6 +26,10 @@ _LENGTHS = rf"(?=.{{3,{LENGTH_MAX}}}\Z)(?=[^@]{{1,{_LOCAL_LENGTH_MAX}}}@)"
 PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
 
 
+# What stands for the address of an erased user. It is not an address, so nobody can send to it.
+ERASED = re.compile(r"erased-[0-9]+")
+
+
 class Address(NamedTuple):
     """One e-mail address: `text` as sent (trimmed); `key` is the normalised form, equal for equal addresses."""
 

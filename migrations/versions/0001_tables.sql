@@ -234,10 +234,11 @@ CREATE TABLE service_secrets (
 );
 
 -- A list as a member uploaded it in the console, and what its check found. `token` names it in URLs and forms, and
--- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent. `column` is the
+-- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent; of a workbook, the
+-- text of its sheets. `address_hashes` are 32 bits of each address in it, by which an erasure finds it. `column` is the
 -- chosen column of addresses (from 0). `question` is what the member must still answer before the list can be checked.
 -- `amount` null: each line has its own. `send_at` null: it is issued at once. `findings` are shown with the check;
--- `bad_lines` holds all of them. Both are dropped with the parts after their time. `batch_ids` are the batches of the
+-- `bad_lines` holds all of them. They and the hashes are dropped with the parts after their time. `batch_ids` are the batches of the
 -- parts, in order, once the list is sent.
 CREATE TABLE uploads (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
@@ -247,6 +248,7 @@ CREATE TABLE uploads (
     token text COLLATE "C" NOT NULL CONSTRAINT uq_uploads_token UNIQUE,
     name text COLLATE "C" NOT NULL,
     content bytea,
+    address_hashes int[],
     sheet text COLLATE "C",
     "column" int,
     amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
@@ -357,6 +359,10 @@ CREATE TABLE former_addresses (
 --
 -- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
 --
+-- Who was erased before the issue is paid nothing: `payable_totals` are the running totals in which such a recipient
+-- counts for nothing; null: nobody was. The erasure writes them, so that the drain looks nothing up. A recipient whose
+-- total rises is debited, if the batch's `debited_amount` reaches it.
+--
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
 --
 -- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
@@ -371,6 +377,7 @@ CREATE TABLE batches (
     member_id bigint,
     amount bigint CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
     running_totals bigint[],
+    payable_totals bigint[],
     atomic boolean NOT NULL,
     label text COLLATE "C" CONSTRAINT ck_batches_label_length CHECK (char_length(label) <= 255),
     recipient_count int NOT NULL,
@@ -412,6 +419,7 @@ CREATE TABLE batches (
         recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
         AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)
         AND (running_totals IS NULL OR cardinality(running_totals) = recipient_count)
+        AND (payable_totals IS NULL OR cardinality(payable_totals) = recipient_count)
         AND (labels IS NULL OR cardinality(labels) = recipient_count)
         AND (item_references IS NULL OR cardinality(item_references) = recipient_count)),
     CONSTRAINT ck_batches_amount_or_running_totals CHECK ((amount IS NULL) = (running_totals IS NOT NULL)),
@@ -441,13 +449,22 @@ CREATE TABLE batches (
     CONSTRAINT ck_batches_return_at_of_what_has_an_end CHECK (return_at IS NULL OR held_until IS NOT NULL),
     CONSTRAINT ck_batches_debited_count_in_range CHECK (debited_count BETWEEN 0 AND recipient_count),
     CONSTRAINT ck_batches_debited_amount_of_the_debited CHECK (
-        debited_amount = CASE WHEN running_totals IS NULL THEN amount * debited_count
-                              ELSE coalesce(running_totals[debited_count], 0) END),
-    CONSTRAINT ck_batches_atomic_all_or_none CHECK (NOT atomic OR debited_count IN (0, recipient_count))
+        CASE WHEN payable_totals IS NOT NULL THEN debited_amount = ANY (0::bigint || payable_totals)
+             WHEN running_totals IS NULL THEN debited_amount = amount * debited_count
+             ELSE debited_amount = coalesce(running_totals[debited_count], 0) END),
+    CONSTRAINT ck_batches_atomic_all_or_none CHECK (
+        NOT atomic OR debited_count IN (0, recipient_count)
+        OR coalesce(debited_amount = payable_totals[recipient_count], false))
 );
 -- Not compressed: 10,000 addresses are accepted a millisecond sooner, and take five times the room.
 ALTER TABLE batches ALTER emails SET STORAGE EXTERNAL, ALTER email_keys SET STORAGE EXTERNAL,
-    ALTER running_totals SET STORAGE EXTERNAL, ALTER item_references SET STORAGE EXTERNAL;
+    ALTER running_totals SET STORAGE EXTERNAL, ALTER payable_totals SET STORAGE EXTERNAL,
+    ALTER item_references SET STORAGE EXTERNAL;
+-- No plan goes by these values. Without statistics, no address is kept there, and analysing reads no long arrays.
+ALTER TABLE batches ALTER emails SET STATISTICS 0, ALTER email_keys SET STATISTICS 0;
+ALTER TABLE upload_parts ALTER emails SET STATISTICS 0, ALTER email_keys SET STATISTICS 0;
+ALTER TABLE uploads ALTER name SET STATISTICS 0;
+ALTER TABLE users ALTER email SET STATISTICS 0, ALTER first_name SET STATISTICS 0, ALTER last_name SET STATISTICS 0;
 
 -- One idempotency key is one batch.
 CREATE UNIQUE INDEX uq_batches_idempotency_key ON batches (organization_id, sandbox, idempotency_key)
@@ -880,6 +897,10 @@ $$;
 CREATE TRIGGER batches_addresses_only_erased BEFORE UPDATE OF emails, email_keys ON batches
     FOR EACH ROW WHEN (NOT only_erased(OLD.emails, NEW.emails)
                        OR NOT only_erased(coalesce(OLD.email_keys, OLD.emails), coalesce(NEW.email_keys, NEW.emails)))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_payable_until_issued BEFORE UPDATE OF payable_totals ON batches
+    FOR EACH ROW WHEN (OLD.status NOT IN ('awaiting_approval', 'scheduled', 'queued')
+                       AND OLD.payable_totals IS DISTINCT FROM NEW.payable_totals)
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_addresses_only_erased BEFORE UPDATE OF email, email_key ON transactions
     FOR EACH ROW WHEN (NEW.email !~ '^erased-[0-9]+$' OR NEW.email_key IS NOT NULL) EXECUTE FUNCTION refuse_change();

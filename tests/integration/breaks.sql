@@ -24,6 +24,16 @@ INSERT INTO points_given_back (api_key_id, day, points) VALUES (1, '2026-01-31',
 -- a key's day has the limit of its key: key 1 on 2026-01-31
 INSERT INTO key_days (api_key_id, day, daily_limit) VALUES (1, '2026-01-31', 5);
 
+-- a batch that is to pay a recipient who was erased, and one that is to pay nobody
+-- who was erased before the issue counts for nothing, and everybody else in full: batch 5; batch 19
+UPDATE batches SET emails = '{erased-1}' WHERE id = 5;
+UPDATE batches SET payable_totals = '{0}' WHERE id = 19;
+
+-- a debited recipient of a batch that counts for nothing
+-- who was erased before the issue counts for nothing, and everybody else in full: batch 7
+-- each balance follows from the one before: batch 7
+UPDATE batches SET payable_totals = '{20, 20, 40, 60}' WHERE id = 7;
+
 -- a point from nowhere
 -- balances form one chain from zero to the present: organization 1, live
 -- refills less debits plus reversals are the balance: organization 1, live

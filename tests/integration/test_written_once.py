@@ -90,6 +90,7 @@ REFUSED = [
         "approved_at = now()", "rejected_at = now()", "answered_by_member_id = 1", "answered_by_key_id = 1",
         "rejection_reason = 'x'", "queue_place = 1",
     )),
+    ("batches_payable_until_issued", "UPDATE batches SET payable_totals = '{5}' WHERE id = 1"),
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),

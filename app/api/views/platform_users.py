@@ -213,9 +213,9 @@ def change_user(who: PlatformCaller, user_id: int, changes: Mapping[str, Any]) -
 def erase_user(who: PlatformCaller, user_id: int) -> dict[str, Any]:
     """The names and addresses of the user become `erased-<id>`: in the user, its transactions, their batches and
     reversals, events and uploaded lists. The id, the balance and all amounts stay, and a replay of a batch answers with
-    what is left. What is sent to the address later finds no account; who registers with it is a new user. Of a user
-    with many transactions this takes some seconds. Repeating the call goes on where it was interrupted, or changes
-    nothing.
+    what is left. Of a batch that is not issued yet, this recipient will not be debited. What is sent to the address
+    later finds no account; who registers with it is a new user. Of a user with many transactions this takes some
+    seconds. Repeating the call goes on where it was interrupted, or changes nothing.
     """
     return registered.payload(erase(user_id, by=who.author))
 

@@ -66,7 +66,7 @@ class ReverseVerifyAdditions(Additions):
     held: int = says("Transactions with points left that are held.", 1, ge=0)
     credited: int = says("Transactions with points left that were credited to a user.", 1, ge=0)
     already_reversed: int = says("Transactions with no points left.", 0, ge=0)
-    not_debited: int = says("Transactions for which the balance was too low.", 0, ge=0)
+    not_debited: int = says("Transactions that were not debited.", 0, ge=0)
 
 
 class QueuedReversal(BaseModel):

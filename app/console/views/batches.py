@@ -12,6 +12,7 @@ from app.batches.approval import ANSWERED_WITHIN
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.payloads import sums_of
+from app.batches.schedule import Payable
 from app.batches.transaction import transactions_of
 from app.console.blueprints import Page, current_member, current_scope, current_zone, pages, to_page
 from app.console.caller import act, authors_of, calling_member
@@ -42,7 +43,7 @@ def show_batch(batch_id: int) -> str:
         of, is_kept = {"organization_id": batch.organization_id}, batch.status in (AWAITING_APPROVAL, SCHEDULED)
         rows = transactions_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN)
         sums = sums_of(connection, [batch.id], **of)
-        points = schedule.points_of(connection, batch.id, **of) if is_kept else None
+        payable = schedule.payable_of(connection, batch.id, **of) if is_kept else None
         reversed_by = of_batch(connection, batch.id, who.scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)
@@ -50,7 +51,7 @@ def show_batch(batch_id: int) -> str:
     return render_template(
         "console/batch.html",
         batch=batch,
-        points=points,
+        payable=payable,
         answer_by=batch.created_at + ANSWERED_WITHIN,
         sums=sums,
         reversals=reversed_by,
@@ -121,7 +122,7 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
             "console/approval.html",
             batch=batch,
             is_own=batch.member_id == current_member().id,
-            points=schedule.points_of(connection, batch.id, **its_organization),
+            payable=schedule.payable_of(connection, batch.id, **its_organization),
             organization=who.organization,
             authors=authors_of(connection, [batch]),
             recipients=approval.first_recipients(connection, batch.id, **its_organization, at_most=_RECIPIENTS_SHOWN),
@@ -134,8 +135,8 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
 def cancel(batch_id: int) -> Page:
     """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
     if request.method != "POST":
-        batch, points = _with_points(batch_id)
-        page = render_template("console/cancel.html", batch=batch, points=points)
+        batch, payable = _with_payable(batch_id)
+        page = render_template("console/cancel.html", batch=batch, payable=payable)
         return redirect(url_for("console.show_batch", batch_id=batch_id)) if batch.is_final else page
 
     def rule(connection: Connection, who: Caller) -> bool:
@@ -180,15 +181,15 @@ def move(batch_id: int) -> Page:
 
 def _asking_to_move(batch_id: int, form: MomentForm) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
-    batch, points = _with_points(batch_id)
+    batch, payable = _with_payable(batch_id)
     if batch.status != SCHEDULED:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
-    page = render_template("console/move.html", batch=batch, points=points, form=form.or_at(batch.send_at))
+    page = render_template("console/move.html", batch=batch, payable=payable, form=form.or_at(batch.send_at))
     return (page, 400) if form.is_submitted() else page
 
 
-def _with_points(batch_id: int) -> tuple[Batch, int]:
-    """Return a batch, and the points of all its recipients."""
+def _with_payable(batch_id: int) -> tuple[Batch, Payable]:
+    """Return a batch, and whom it pays."""
     with snapshot() as connection:
         batch = get_batch(connection, batch_id)
-        return batch, schedule.points_of(connection, batch.id, organization_id=batch.organization_id)
+        return batch, schedule.payable_of(connection, batch.id, organization_id=batch.organization_id)

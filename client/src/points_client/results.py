@@ -281,7 +281,7 @@ class Counts:
         debited: Debited from the balance.
         credited: Credited to a user.
         held: Debited, and held until there is an account with the address.
-        unpaid: Not debited: the balance was too low.
+        unpaid: Not debited: the balance was too low, or the user was erased before the issue.
         reversed: Taken back completely.
     """
 
@@ -616,7 +616,7 @@ class Recoverable(Result):
         held: Transactions with points left that are held.
         credited: Transactions with points left that were credited to a user.
         already_reversed: Transactions with no points left.
-        not_debited: Transactions for which the balance was too low.
+        not_debited: Transactions that were not debited.
     """
 
     validated: bool
@@ -925,7 +925,7 @@ class Transaction(Result):
         recipient: The account with this address; None if there is none.
         email: The address as it was sent, trimmed.
         amount: Points for this recipient.
-        debited: The organization was debited. False: its balance was too low.
+        debited: The organization was debited. False: its balance was too low, or the user was erased before.
         credited: The recipient was credited.
         allocated: The same as `credited`. If `debited` is true and this is false, the points are held.
         sender: The member who sent it from the console. None: sent through this interface.

@@ -489,7 +489,7 @@ class Transactions(Noun):
             allocated: With this `allocated`.
             reference: Of an item with exactly this reference, in any batch.
             state: In this state. Known: `credited`, `held`, `unpaid`, `reversed`, `returned`.
-            user: Whose `recipient` is the user with this id.
+            user: Whose `recipient` is the user with this id, also at addresses that the user had before.
         """
         asked = query(
             email=email,
@@ -1018,9 +1018,10 @@ class Users(Noun):
 
         The names and addresses of the user become `erased-<id>`: in the user, its transactions, their batches and
         reversals, events and uploaded lists. The id, the balance and all amounts stay, and a replay of a batch
-        answers with what is left. What is sent to the address later finds no account; who registers with it is a new
-        user. Of a user with many transactions this takes some seconds. Repeating the call goes on where it was
-        interrupted, or changes nothing. Scope: `users:erase`.
+        answers with what is left. Of a batch that is not issued yet, this recipient will not be debited. What is
+        sent to the address later finds no account; who registers with it is a new user. Of a user with many
+        transactions this takes some seconds. Repeating the call goes on where it was interrupted, or changes
+        nothing. Scope: `users:erase`.
 
         Raises:
             NotFound (404): There is no such user. `code` is `not_found`.
