@@ -20,9 +20,10 @@ from app.errors import PointsError, Refused
 from app.postgres.database import transaction
 from app.recipient_files.checking import AmountsMissing, Checked, Progress, checking
 from app.recipient_files.list_file import ColumnUnclear
-from app.recipient_files.text import SheetUnclear
+from app.recipient_files.text import SheetUnclear, to_keep
 from app.settings import settings
 from app.uploads import uploads
+from app.uploads.addresses import hashes_in
 from app.uploads.uploads import Details, UploadRow
 from app.values.numbers import counted
 
@@ -101,9 +102,13 @@ def keep(content: bytes, name: str, details: Details, *, token: str) -> Steps:
     """
     scope, member_id = current_scope(), current_member().id
     with list_checks.turn():
+        content = to_keep(content, name)
         content_or_question, findings = yield from _look_at(content, name, details)
+        hashes = hashes_in(content)
     with transaction() as connection:
-        upload_id = uploads.add(connection, scope, member_id=member_id, name=name, content=content, token=token)
+        upload_id = uploads.add(
+            connection, scope, member_id=member_id, name=name, content=content, address_hashes=hashes, token=token
+        )
         if upload_id is not None:
             uploads.judge(connection, upload_id, details, content_or_question, findings)
 

@@ -1,4 +1,4 @@
-"""Erasing a user: the row and the events in one transaction, then batches and lists in many bounded ones.
+"""Erasing a user: the row and the events in one transaction, then batches, lists and statistics in many bounded ones.
 
 The first transaction decides: from its commit on, the user has no name, and whatever is sent to the address finds no
 account. Its addresses stay in `former_addresses` until the rest is done. So an erasure that was killed goes on when it
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from app import users
 from app.actions import log as actions
-from app.erasing import issued, lists
+from app.erasing import issued, lists, statistics
 from app.errors import PointsError
 from app.events import event_types, log
 from app.events.sequencer import DIGESTED
@@ -50,7 +50,10 @@ def erase_user(user_id: int, *, by: Author | None = None) -> RegisteredUser:
             if not outlast_writers(connection, _HAVE_ADDRESSES):
                 raise ErasureUnfinished
         issued.erase(user_id)
-        lists.erase(user_id)
+        with transaction() as connection:
+            keys = list(connection.execute(_FORMER, {"id": user_id}).scalars())
+        lists.erase(user_id, keys)
+        statistics.forget(keys)
         with transaction() as connection:
             connection.execute(_FORGET_ADDRESSES, {"id": user_id})
     with transaction() as connection:
@@ -122,6 +125,7 @@ _FORGET_ADDRESSES = text("""
        OR email_key IN (SELECT email_key FROM former_addresses WHERE user_id = :id)
           AND EXISTS (SELECT FROM users u WHERE u.id = f.user_id AND u.sandbox_of IS NOT NULL)
 """)
+_FORMER = text("SELECT email_key FROM former_addresses WHERE user_id = :id")
 _HAS_ADDRESSES = text("SELECT EXISTS (SELECT FROM former_addresses WHERE user_id = :id)")
 
 _WITHOUT_NAMES = """

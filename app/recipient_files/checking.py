@@ -109,7 +109,7 @@ def checking(
     """
     number = None if column is None else str(column + 1)
     with (
-        opened(raw, name, sheet=sheet) as text,
+        opened(raw, name, sheet=sheet, is_kept=True) as text,
         closing(Reading(text, column=number, has_amount=amount is not None, keeps_bad_rows=True)) as reading,
     ):
         file, columns, recipients = reading.file, reading.columns, reading.recipients

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -19,7 +20,10 @@ from app.recipient_files import workbook_process
 from app.values.numbers import counted
 
 # The first bytes of a workbook: a ZIP file, or the older format.
-BEGINNINGS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+# The first byte of the sheets of a workbook as they are kept; no list as text has it.
+_KEPT = b"\0"
+_KEPT_BYTES_MAX = 1 << 26
 _SECONDS_MAX = 2 * workbook_process.CPU_SECONDS_MAX
 _REASONS = {
     workbook_process.PROTECTED: "is protected by a password: save it without one",
@@ -69,7 +73,41 @@ def opened_sheet(raw: BinaryIO, name: str, wanted: str | None) -> Iterator[tuple
             yield file, chosen, [sheet for sheet in sheets if sheet.addresses and sheet is not chosen]
 
 
+def to_keep(content: bytes, name: str) -> bytes:
+    """Return a list as it is kept: of a workbook the sheets that hold addresses, as text, so that nothing is hidden.
+
+    They are a line of JSON that names them, with their numbers of lines, and then their rows.
+
+    Raises:
+        Refused: it cannot be read as a workbook, or is no list.
+    """
+    if content.startswith(_KEPT):
+        raise Refused(f"{name} begins with a NUL character: it is not a CSV file.")
+    if not content.startswith(_WORKBOOKS):
+        return content
+    with tempfile.TemporaryDirectory() as folder:
+        sheets = [sheet for sheet in _sheets(io.BytesIO(content), name, folder) if sheet.addresses]
+        if sum(Path(sheet.path).stat().st_size for sheet in sheets) > _KEPT_BYTES_MAX:
+            raise Refused(f"{name} {_REASONS[workbook_process.TOO_LARGE]}.")
+        rows = [Path(sheet.path).read_bytes() for sheet in sheets]
+    named = [(*sheet._replace(path=""), of_sheet.count(b"\n")) for sheet, of_sheet in zip(sheets, rows, strict=True)]
+    return b"".join([_KEPT, orjson.dumps(named), b"\n", *rows])
+
+
+def _kept_sheets(raw: BinaryIO, folder: str) -> list[Sheet]:
+    raw.seek(len(_KEPT))
+    sheets = []
+    for number, (*sheet, lines) in enumerate(orjson.loads(raw.readline())):
+        path = Path(folder) / f"{number}.csv"
+        path.write_bytes(b"".join(islice(raw, lines)))
+        sheets.append(Sheet(*sheet)._replace(path=str(path)))
+    return sheets
+
+
 def _sheets(raw: BinaryIO, name: str, folder: str) -> list[Sheet]:
+    raw.seek(0)
+    if raw.read(len(_KEPT)) == _KEPT:
+        return _kept_sheets(raw, folder)
     with tempfile.TemporaryFile() as copy:
         raw.seek(0)
         shutil.copyfileobj(raw, copy)
@@ -134,8 +172,8 @@ class ListText(NamedTuple):
 
 
 @contextmanager
-def opened(raw: BinaryIO, name: str, *, sheet: str | None = None) -> Iterator[ListText]:
-    """Open a list.
+def opened(raw: BinaryIO, name: str, *, sheet: str | None = None, is_kept: bool = False) -> Iterator[ListText]:
+    """Open a list; `is_kept`: as `to_keep` has returned it.
 
     Args:
         sheet: the name or the number of the sheet of a workbook that the person has chosen.
@@ -147,16 +185,16 @@ def opened(raw: BinaryIO, name: str, *, sheet: str | None = None) -> Iterator[Li
     if not raw.seekable():
         raise Refused(f"{name} can be read only once, but is read twice: save it as a file first.")
     raw.seek(0)
-    if raw.read(4).startswith(BEGINNINGS):
+    if raw.read(4).startswith((*_WORKBOOKS, _KEPT) if is_kept else _WORKBOOKS):
         with opened_sheet(raw, name, sheet) as (file, chosen, others):
             yield ListText(name, file, io.TextIOWrapper(file, "utf-8", newline=""), chosen, others)
         return
     if sheet is not None:
         raise Refused(f"{name} has no sheets: it is not a workbook.")
-    yield ListText(name, raw, _open_text(raw, name))
+    yield ListText(name, raw, open_text(raw, name))
 
 
-def _open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:
+def open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:
     """Open bytes as text, with line ends unchanged. It decodes everything first, so no later line can fail.
 
     Raises:

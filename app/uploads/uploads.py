@@ -1,6 +1,6 @@
 """Uploads: the lists that members check and send in the console, kept until some days after they are sent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -79,11 +79,13 @@ def add(
     member_id: int,
     name: str,
     content: bytes,
+    address_hashes: Iterable[int],
     token: str,
 ) -> int | None:
     """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction."""
     connection.execute(_MAKE_ROOM, {"organization_id": scope.organization_id, "at_most": UNSENT_MAX - 1})
-    parameters = {**scope._asdict(), "member_id": member_id, "token": token, "name": name, "content": content}
+    values = {"name": name, "content": content, "address_hashes": sorted(address_hashes)}
+    parameters = {**scope._asdict(), "member_id": member_id, "token": token, **values}
     upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
     return upload_id
 
@@ -94,8 +96,8 @@ _MAKE_ROOM = text("""
         ORDER BY id DESC OFFSET :at_most))
 """)
 _ADD = text("""
-    INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, question)
-    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, 'column')
+    INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, address_hashes, question)
+    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, :address_hashes, 'column')
     ON CONFLICT (token) DO NOTHING RETURNING id
 """)
 
@@ -204,10 +206,13 @@ def forget(connection: Connection, *, at_most: int) -> int:
     old = list(connection.execute(_OLD, parameters).scalars())
     upload_parts.drop(connection, old)
     connection.execute(text("DELETE FROM uploads WHERE id = ANY(:ids) AND sent_at IS NULL"), {"ids": old})
-    connection.execute(text("UPDATE uploads SET findings = NULL, bad_lines = NULL WHERE id = ANY(:ids)"), {"ids": old})
+    connection.execute(_FORGET_LINES, {"ids": old})
     return len(old)
 
 
+_FORGET_LINES = text("""
+    UPDATE uploads SET findings = NULL, bad_lines = NULL, address_hashes = NULL WHERE id = ANY(:ids)
+""")
 _OLD = text("""
     SELECT id FROM uploads
     WHERE findings IS NOT NULL

@@ -10,20 +10,22 @@ from tests.integration import books
 from tests.integration.visitors import Visitor
 
 
-def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> TestResponse:
+def upload(
+    of: Visitor, content: str | bytes, *, mode: str = "live", file: str = "people.csv", **fields: str
+) -> TestResponse:
     """Upload a list as a file; return the answer. The body is written out: Werkzeug leaves a long one open."""
     raw = content.encode() if isinstance(content, str) else content
     parts = [f'name="{name}"\r\n\r\n{text}\r\n'.encode() for name, text in fields.items()]
     own = hidden(of.get(f"/console/{mode}/send"))
     parts += [f'name="{name}"\r\n\r\n{own[name]}\r\n'.encode() for name in ("csrf_token", "form_id")]
-    parts += [b'name="file"; filename="people.csv"\r\n\r\n%s\r\n' % raw]
+    parts += [b'name="file"; filename="%s"\r\n\r\n%s\r\n' % (file.encode(), raw)]
     body = b"".join(b"--edge\r\nContent-Disposition: form-data; " + part for part in parts) + b"--edge--\r\n"
     return of.client.post(f"/console/{mode}/send", data=body, content_type="multipart/form-data; boundary=edge")
 
 
-def checked(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> str:
+def checked(of: Visitor, content: str | bytes, *, mode: str = "live", file: str = "people.csv", **fields: str) -> str:
     """Upload a list; return the path of its check."""
-    answer = upload(of, content, mode=mode, **fields)
+    answer = upload(of, content, mode=mode, file=file, **fields)
     if answer.status_code == 200:  # The page of a long list leads on by itself.
         [path] = re.findall(r'http-equiv="refresh" content="0; url=([^"]+)"', answer.text)
         return str(path)

@@ -8,17 +8,21 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from app import users
+from app import api_keys, users
 from app.batches import schedule
-from app.batches.accept import Acceptance, Send, accept
+from app.batches.accept import Acceptance, Send, accept, accept_within_limits
 from app.batches.request import IssueRequest
 from app.batches.transaction import transactions_of
 from app.erasing import issued, lists
 from app.erasing.erase import ErasureUnfinished, erase_user
 from app.errors import NotFound
 from app.events.event_types import PLATFORM
+from app.exports.columns import CSV, TRANSACTIONS
+from app.exports.export import begin
 from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
+from app.pages import batch_pages, transaction_pages
+from app.pages.filters import Filters
 from app.platform import keys as platform_keys
 from app.postgres import locks
 from app.postgres.database import transaction
@@ -27,6 +31,8 @@ from app.scope import Scope
 from app.users import UserErased
 from app.values.addresses import parse
 from app.values.ids import POSITIONS
+from app.values.key_bounds import Bounds
+from app.values.key_hashes import hash_key
 from app.web.recording import request_log
 from tests.deadline import until
 from tests.integration import books
@@ -144,9 +150,10 @@ def call(app: Flask) -> Callable[..., Any]:
 def test_after_an_erasure_nothing_has_the_name_or_an_address_and_the_books_balance(
     ada: int, app: Flask, call: Callable[..., Any], events: list[MutableMapping[str, Any]]
 ) -> None:
+    books.execute("ANALYZE")
     assert {line.partition(":")[0] for line in _found()} >= {
         *("users", "former_addresses", "transactions", "batches", "events", "unnumbered_events", "uploads"),
-        "upload_parts",
+        *("upload_parts", "pg_stats", "pg_stats_ext_exprs"),
     }
     assert books.breaches() == []
     before = call("GET", f"users/{ada}")
@@ -170,9 +177,11 @@ def test_after_an_erasure_nothing_has_the_name_or_an_address_and_the_books_balan
     claims = [event["data"] for event in events_of(1) if event["type"] == "transaction.claimed"]
     assert [claim["user"] for claim in claims] == [{"id": ada, "first_name": name, "last_name": name}] * len(claims)
     assert len(claims) == 2
-    # What waited is held for nobody: it was due to an address without an account.
+    # What waited is issued without a debit for nobody.
     books.drain_all(1)
     books.move_scheduled("now()")
+    books.run(schedule.release_due, at_most=9)
+    books.drain_all(1)
     assert books.breaches() == []
     assert call("GET", f"users/{ada}") == erased
 
@@ -209,6 +218,118 @@ def test_an_erasure_that_is_killed_leaves_books_that_balance_and_goes_on_when_it
     monkeypatch.setattr(lists, "_STEP", 1)
     erase_user(ada)
     assert _found() == []
+
+
+# The amounts of Bo, of the erased user, of Cy and of the erased user again; the balance, whether it is atomic, and who
+# is debited.
+_PAID = {
+    "all of one amount": (5, 100, False, [True, False, True, False]),
+    "each its own": ([5, 90, 7, 90], 12, False, [True, False, True, False]),
+    "the balance ends before Cy": ([5, 1, 7, 1], 11, False, [True, False, False, False]),
+    "all, since the erased user needs nothing": ([5, 90, 7, 90], 12, True, [True, False, True, False]),
+    "nobody": ([5, 90, 7, 90], 11, True, [False] * 4),
+}
+
+
+@pytest.mark.parametrize(("amount", "balance", "atomic", "debited"), _PAID.values(), ids=list(_PAID))
+def test_who_is_erased_before_the_issue_is_not_debited_and_everybody_else_is_paid_as_far_as_the_balance_goes(
+    amount: int | list[int], balance: int, debited: list[bool], *, atomic: bool
+) -> None:
+    organization_id = books.make_organization(balance)
+    [user_id, *_] = books.make_users(NOW, CY)
+    emails, references = [BO, NOW, CY, NOW.upper()], ["a", "b", "c", "d"]
+    batch_id = books.queue_batch(organization_id, emails, amount, atomic=atomic, references=references)
+    erase_user(user_id)
+    assert books.breaches() == []
+    [new] = books.make_users(NOW)
+    books.drain_all(organization_id)
+    batch, rows = books.read_batch(organization_id, batch_id)
+    assert [row.debited for row in rows] == debited
+    assert [row.email for row in rows] == [BO, f"erased-{user_id}", CY, f"erased-{user_id}"]
+    amounts = [amount] * 4 if isinstance(amount, int) else amount
+    assert [row.amount or batch.amount for row in rows] == amounts
+    paid = [points * is_debited for points, is_debited in zip(amounts, debited, strict=True)]
+    assert [row.balance for row in rows] == [balance - sum(paid[: place + 1]) for place in range(4)]
+    assert (batch.debited_count, batch.debited_amount, batch.current_balance) == (
+        sum(debited),
+        sum(paid),
+        books.balance_of(organization_id),
+    )
+    # Both kinds of each list: the first recipients are no longer the debited ones.
+    for wanted in (True, False):
+        filters = Filters(organization_id=organization_id, sandbox=False, debited=wanted)
+        for is_far in (True, False):
+            page = books.run(transaction_pages.page, filters, start=None, limit=9, is_far=is_far)
+            assert [row.reference for _, row in page.rows] == [
+                reference for reference, has in zip("dcba", reversed(debited), strict=True) if has is wanted
+            ]
+        assert bool(books.run(batch_pages.page, filters, start=None, limit=9).rows) is (wanted in debited)
+        exported = b"".join(begin(TRANSACTIONS, CSV, filters).content()).decode()
+        assert f"total of {debited.count(wanted)} rows" in exported
+    assert books.breaches() == []
+    taken = books.reverse_now(organization_id, batch_id=batch_id)
+    assert [code for _, code in books.entries_of(taken)] == [None if has else "not_debited" for has in debited]
+    assert books.balance_of(organization_id) == balance
+    # Whoever has the address since is another: what is sent from now on is theirs.
+    books.issue_now(organization_id, [NOW], 1)
+    assert books.run(users.get_by_id, new).balance == 1
+    assert books.breaches() == []
+
+
+def test_several_who_are_erased_are_passed_over_and_the_key_gets_their_points_of_the_day_back() -> None:
+    organization_id = books.make_organization(100)
+    ada, cy = books.make_users(NOW, CY)
+    with transaction() as connection:
+        key_id, key = api_keys.create(connection, organization_id, sandbox=False, bounds=Bounds(daily_limit=9))
+        request = IssueRequest(
+            emails=[NOW, BO, CY],
+            email_keys=[parse(email).key for email in (NOW, BO, CY)],
+            amount=3,
+            atomic=False,
+            label=None,
+        )
+    with transaction() as connection:
+        [accepted] = accept_within_limits(connection, [Send(hash_key(key), request, None)])
+        assert isinstance(accepted, Acceptance)
+    for user_id in (ada, cy):
+        erase_user(user_id)
+    books.drain_all(organization_id)
+    _, rows = books.read_batch(organization_id, accepted.batch_id)
+    assert [row.debited for row in rows] == [False, True, False]
+    assert books.value(f"SELECT sum(points) FROM points_given_back WHERE api_key_id = {key_id}") == 6
+    # Everybody of a batch may be gone.
+    organization_id = books.make_organization(100)
+    last = books.queue_batch(organization_id, [BO], 5, atomic=True)
+    [bo] = books.make_users(BO)
+    erase_user(bo)
+    books.drain_all(organization_id)
+    batch, [row] = books.read_batch(organization_id, last)
+    assert (batch.status, batch.debited_amount, row.debited, row.email) == ("issued", 0, False, f"erased-{bo}")
+    assert books.breaches() == []
+
+
+def test_a_batch_that_is_issued_while_the_erasure_is_under_way_holds_nothing_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    organization_id = books.make_organization(100, sandbox_balance=100)
+    [user_id] = books.make_users(NOW)
+    batches = [books.queue_batch(organization_id, [BO, NOW], 10, sandbox=mode) for mode in (False, True)]
+    first_pass = issued._pass
+
+    def after_a_drain(user_id: int) -> int:
+        monkeypatch.setattr(issued, "_pass", first_pass)
+        books.drain_all(organization_id)
+        return first_pass(user_id)
+
+    monkeypatch.setattr(issued, "_pass", after_a_drain)
+    erase_user(user_id)
+    books.drain_all(organization_id)
+    for batch_id, in_sandbox in zip(batches, (False, True), strict=True):
+        _, [bo, erased] = books.read_batch(organization_id, batch_id, sandbox=in_sandbox)
+        assert (bo.points_left, erased.debited, erased.points_left) == (None, True, 0)
+        assert books.balance_of(organization_id, sandbox=in_sandbox) == 90
+    assert _found() == []
+    assert books.breaches() == []
 
 
 def test_an_issue_that_has_seen_the_user_is_waited_for_and_rewritten_too() -> None:
@@ -295,14 +416,3 @@ def test_a_user_of_a_sandbox_cannot_be_erased_and_is_erased_with_the_live_user_a
     erase_user(user_id)
     [one] = books.run(transactions_of, batch_id, organization_id=organization_id)
     assert (one.email, one.user_id) == (f"erased-{of_sandbox.id}", of_sandbox.id)
-
-
-def test_an_address_is_found_in_a_file_of_any_encoding_and_a_broken_workbook_is_taken_to_have_it() -> None:
-    for encoding in ("utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"):
-        file = "name;E-Mail\nJosé;ADA.NOW@example.org\n".encode(encoding)
-        assert lists.has_one(file, [NOW.lower()]), encoding
-        assert not lists.has_one(file, ["now@example.org"]), encoding
-        assert not lists.has_one(file, ["ada.now@example.or"]), encoding
-    workbook = workbook_of(["email"], [[CY]])
-    assert not lists.has_one(workbook, [NOW.lower()])
-    assert lists.has_one(workbook[:-30], [NOW.lower()])

@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 
 from app import organizations, users
+from app.erasing import lists
 from app.erasing.erase import erase_user
 from app.exports import sources
 from app.exports.columns import CSV, TRANSACTIONS
@@ -15,6 +16,8 @@ from app.exports.export import begin
 from app.ledger.registering import register_user
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.recipient_files import text
+from app.recipient_files.writing import workbook_of
 from app.scope import Scope
 from app.values.addresses import parse
 from tests.integration import books
@@ -25,7 +28,7 @@ from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
-ADA, BO = "Ada.Lovelace@example.org", "bo@example.com"
+ADA, BO, CY = "Ada.Lovelace@example.org", "bo@example.com", "cy@example.com"
 # An address with accents, as files have it: composed or not, its domain as people write it or as the network does.
 ACCENTED = "andré@bücher.example"
 SPELLINGS = [
@@ -67,11 +70,12 @@ def test_a_list_that_awaits_an_approval_is_shown_and_issued_without_the_erased_u
     name = f"erased-{user_id}"
     assert tables_with([ADA.lower(), "lovelaceton"]) == []
     page = words_of(bo.get("/batches/1/approval"))
-    assert f"{name} 30 {BO} 20" in page
+    assert "Points to issue 20 to 1 recipient" in page
+    assert f"{name} 0 {BO} 20" in page
     assert "is approved." in words_of(bo.get(bo.post("/batches/1/approve", of="/batches/1/approval").location))
     books.drain_all(organization_id)
     assert [line[:2] for line in _lines(ann.get(f"{path}/outcome.csv").text)] == [["2", name], ["3", BO]]
-    assert books.balance_of(organization_id) == 950
+    assert books.balance_of(organization_id) == 980
     # Sent once more, its line is one that is left out.
     copy = ann.post(f"{path}/again", of=f"{path}/outcome").location
     assert "1 line left out" in words_of(ann.get(copy))
@@ -80,11 +84,38 @@ def test_a_list_that_awaits_an_approval_is_shown_and_issued_without_the_erased_u
     assert books.breaches() == []
 
 
-def test_a_list_in_progress_is_gone_and_each_of_its_pages_says_so(ann: Visitor) -> None:
+def test_a_list_in_progress_keeps_its_other_lines_and_is_sent_without_the_user(ann: Visitor) -> None:
+    user_id, name = _registered(ADA), "Lovelaceton"
+    workbook = workbook_of(
+        ["email", "amount", "name", "note"], [[ADA, 30, name, ""], [BO, 20, "Bo", ""], [CY, "none", "", ADA]]
+    )
+    rows = f'email,amount,name\n{ADA},30,{name}\n{BO},20,Bo\n{CY},none,"\n{ADA.upper()}"\n'
+    for content, left_out in ((rows, 3), (rows.encode("utf-16"), 3), (workbook, 2)):
+        path = checked(ann, content)
+        page = ann.get(f"{path}/confirm")
+        erase_user(user_id)
+        assert tables_with([ADA.lower(), "lovelaceton"]) == []
+        # What the member has seen is another list now.
+        assert "Nothing was issued" in ann.client.post(f"{path}/confirm", data=hidden(page)).text
+        words = words_of(ann.get(path))
+        assert f"{left_out} lines left out" in words
+        assert f"2 erased-{user_id} It names a user who was erased." in words
+        # Checked again, it is the list without the line.
+        assert ann.post(path, of=path, label="Spring").status_code == 303
+        assert "1 line left out" in words_of(ann.get(path))
+        confirm(ann, path, again="yes")
+        books.drain_all(ann.organization_id)
+        outcome = _lines(ann.get(f"{path}/outcome.csv").text)
+        assert ["3", BO, "20"] in [[*line[:2], line[4]] for line in outcome]
+        user_id = _registered(ADA)
+    assert books.balance_of(ann.organization_id) == 940
+    assert books.breaches() == []
+
+
+def test_of_a_list_that_has_nobody_else_nothing_is_left_and_each_of_its_pages_says_so(ann: Visitor) -> None:
     user_id = _registered(ADA)
-    path = checked(ann, f"email,amount\n{ADA},30\n{BO},20\n")
-    page = ann.get(f"{path}/confirm")
-    fields = hidden(page)
+    path = checked(ann, f"email,amount\n{ADA},30\n")
+    fields = hidden(ann.get(f"{path}/confirm"))
     erase_user(user_id)
     for name in ("", "/cost", "/confirm", "/outcome", "/bad-lines.csv"):
         assert ann.get(path + name).status_code == 404
@@ -93,6 +124,33 @@ def test_a_list_in_progress_is_gone_and_each_of_its_pages_says_so(ann: Visitor) 
         assert answer.status_code == 404, answer.text
     assert tables_with([ADA.lower()]) == []
     assert books.counts() == (0, 0)
+
+
+def test_an_erasure_reads_no_list_of_others_and_no_workbook(ann: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = workbook_of(["email", "amount"], [[BO, 5]])
+    path, lee = checked(ann, others), _registered("lee@example.com")
+    checked(ann, "email,amount\nashlee@example.com,5\n")
+    for what in ("text_of", "upload_parts"):
+        monkeypatch.setattr(lists, what, None)
+    monkeypatch.setattr(text, "_sheets", None)
+    erase_user(lee)
+    assert ann.get(path).status_code == 200
+
+
+def test_the_name_of_a_file_and_of_a_sheet_is_erased_and_that_of_another_stays(ann: Visitor) -> None:
+    user_id = _registered("lee@example.com")
+    for file in (
+        "lee@example.com.csv",
+        "list-lee@example.com_2026.xlsx",
+        "of LEE@example.com",
+        "ashlee@example.com.csv",
+    ):
+        checked(ann, f"email,amount\n{BO},1\n", file=file)
+    erase_user(user_id)
+    name = f"erased-{user_id}"
+    assert books.values("SELECT name FROM uploads ORDER BY id") == [
+        *(f"{name}.csv", f"list-{name}_2026.xlsx", f"of {name}", "ashlee@example.com.csv")
+    ]
 
 
 def test_a_list_that_is_checked_again_meanwhile_is_not_kept(ann: Visitor) -> None:
@@ -114,11 +172,11 @@ def test_an_address_is_erased_from_lists_however_they_spell_it(ann: Visitor, spe
     books.drain_all(ann.organization_id)
     unsent = [
         checked(ann, f"email,amount\n{spelling},1\n"),
-        checked(ann, f"a,b\n{BO},{spelling}\n"),  # Which column is meant is a question.
+        checked(ann, f"a,b\n{BO},{spelling}\n{CY},dan@example.com\n"),  # Which column is meant is a question.
     ]
     other = checked(ann, f"email,amount\n{BO},1\n")
     erase_user(user_id)
-    assert [ann.get(path).status_code for path in (*unsent, other)] == [404, 404, 200]
+    assert [ann.get(path).status_code for path in (*unsent, other)] == [404, 200, 200]
     assert tables_with([ACCENTED, spelling.lower()]) == []
     outcome = _lines(ann.get(f"{sent}/outcome.csv").text)
     assert [line[1] for line in outcome] == [f"erased-{user_id}", BO, f"erased-{user_id}"]
