@@ -41,19 +41,29 @@ def test_a_value_of_another_type_or_out_of_bounds_is_a_fault_of_its_field(servic
     assert len(tried) >= 80
 
 
-def test_a_parameter_that_is_unknown_empty_doubled_or_not_in_utf_8_is_a_fault_of_its_name(service: Service) -> None:
+def test_a_parameter_or_a_header_that_means_nothing_is_a_fault_of_its_name(service: Service) -> None:
     made, operator, described = organization(service), platform(service), description(service.url)
     calls = [(path, method, call) for path, methods in described["paths"].items() for method, call in methods.items()]
     with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as client:
         for path, method, call in calls:
             key = operator if "/platform/" in path else made.development if "/sandbox/" in path else made.live
-            headers = {"Authorization": f"Bearer {key.text}"}
-            names = [of["name"] for of in call["parameters"] if of.get("in") == "query"]
-            wrong = {f"{name}{rest}": name for name in names for rest in ("", "=", f"=1&{name}=1", "=%ff")}
-            for query, name in {**wrong, "nonsense=1": "nonsense"}.items() if path.startswith("/v1/") else ():
-                url = f"{re.sub('{[a-z_]+}', str(made.id), path)}?{query}"
-                answer = client.request(method, url, headers=headers, json=None if method == "get" else {})
-                assert (answer.status_code, name in answer.json()["errors"]) == (400, True), (url, answer.text)
+            url = re.sub("{[a-z_]+}", str(made.id), path)
+            for query, name, value in _meaningless(call) if path.startswith("/v1/") else ():
+                headers = {"Authorization": f"Bearer {key.text}"} | ({} if value is None else {name: value})
+                answer = client.request(method, f"{url}{query}", headers=headers, json=None if method == "get" else {})
+                field = name if value is None else name.lower().replace("-", "_")
+                assert (answer.status_code, field in answer.json()["errors"]) == (400, True), (url, query, answer.text)
+
+
+def _meaningless(call: dict[str, Any]) -> Iterator[tuple[str, str, str | None]]:
+    """Return queries with the parameter at fault; then the headers that a call does not take, each with a value."""
+    names = [of.get("name") or of["$ref"].rpartition("/")[2] for of in call["parameters"]]
+    yield "?nonsense=1", "nonsense", None
+    for name in names:  # As a query, a header and an id of the path are unknown.
+        yield from ((f"?{name}{rest}", name, None) for rest in ("", "=", f"=1&{name}=1", "=%ff"))
+    for name in ("Idempotency-Key", "Prefer", "Points-Rehearse"):
+        if name not in names:
+            yield "", name, "x"
 
 
 def _is_named(place: Place, errors: Collection[str]) -> bool:

@@ -32,7 +32,7 @@ def idempotency_key() -> str | None:
 
 
 # Those of our own: a call that does not take one refuses it, for nothing that a caller sends is ignored.
-_OWN = ("Idempotency-Key", "Points-Rehearse")
+_OWN = ("Idempotency-Key", "Points-Rehearse", "Prefer")
 
 
 def headers_refused(taken: Collection[str]) -> list[str]:

@@ -108,7 +108,7 @@ def verify_reverse() -> Response:
     answer is also 200, with `validated: false`.
     """
     who = caller()
-    refuse_headers(["Idempotency-Key"])
+    refuse_headers(["Idempotency-Key", "Prefer"])
     request = _read(who)
     with snapshot() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
