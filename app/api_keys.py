@@ -1,10 +1,11 @@
 """API keys in the database: made for an organization and a mode, looked up by their hash, revoked at once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import BaseModel
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
@@ -12,11 +13,12 @@ from app.actions import log as actions
 from app.errors import InvalidKey, NotFound
 from app.events import event_types, log
 from app.noun import Noun
-from app.noun_fields import Id, Points, says
+from app.noun_fields import Id, Points, Shown, says, says_one_of
 from app.organizations import OrganizationInMode
-from app.scope import Scope
+from app.postgres.database import author_of
+from app.scope import KINDS, MEMBER, OPERATOR, PLATFORM_KEY, Scope
 from app.values.ids import require_id
-from app.values.key_bounds import UNBOUNDED, Bounds
+from app.values.key_bounds import READ, UNBOUNDED, Bounds
 from app.values.key_hashes import new_key
 from app.values.texts import checked_key_name
 
@@ -30,10 +32,16 @@ class Caller:
     organization: OrganizationInMode
     member_id: int | None = None
     bounds: Bounds = UNBOUNDED
+    approval_above: int | None = None  # The points above which its sends await an approval; None: none does.
 
     @property
     def scope(self) -> Scope:
         return Scope(self.organization.id, self.sandbox)
+
+    @property
+    def sent_by(self) -> int | None:
+        """Whose sends and reversals it sees and changes: without the scope `read` its own alone; None: everybody's."""
+        return None if self.bounds.allow((READ,)) else self.api_key_id
 
 
 _Id = Annotated[Id, says("The id of the key.", 4)]
@@ -44,6 +52,14 @@ _Scopes = Annotated[list[str] | None, says("What it may do; null: everything.", 
 _End = Annotated[datetime | None, says("From when it opens nothing; null: it has no end.", None)]
 _BatchLimit = Annotated[Points | None, says("The most points of one batch; null: no limit.", None)]
 _DailyLimit = Annotated[Points | None, says("The most points of one day in UTC; null: no limit.", None)]
+
+
+class KeyMaker(BaseModel):
+    """Who has made a key."""
+
+    type: str = says_one_of(KINDS, "What kind of author it is.", MEMBER)
+    id: Id | None = says("The id of the member or the platform key; null for an operator.", 3)
+    name: str = says("The name of the member or the platform key; for an operator that of the system user.", "Ada")
 
 
 class CreatedKey(NamedTuple):
@@ -75,6 +91,11 @@ class StoredKey(NamedTuple):
     created_at: Annotated[
         datetime, says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     ]
+    made_by: Annotated[
+        Mapping[str, Any] | None,
+        says("Who made it; null: nobody whom we know.", None),
+        Shown(described=KeyMaker | None),
+    ]
     last_used_at: Annotated[datetime | None, says("When it was last used, to the minute; null: never.", None)]
     revoked_at: Annotated[datetime | None, says("When it was revoked; null: it is good.", None)]
 
@@ -89,7 +110,22 @@ class StoredKey(NamedTuple):
         return self.expires_at is not None and self.expires_at <= datetime.now(UTC)
 
 
-keys = Noun(StoredKey, "key", "keys", table="api_keys", schema="Key")
+def _made_by(key: str) -> str:
+    """Return the SQL for a key's `made_by`; `key` is the prefix of its columns."""
+    return f"""
+        CASE WHEN {key}made_by_member_id IS NOT NULL
+             THEN (SELECT json_build_object('type', '{MEMBER}', 'id', m.id,
+                                            'name', trim(m.first_name || ' ' || m.last_name))
+                   FROM members m WHERE m.id = {key}made_by_member_id)
+             WHEN {key}made_by_platform_key_id IS NOT NULL
+             THEN (SELECT json_build_object('type', '{PLATFORM_KEY}', 'id', p.id, 'name', p.name)
+                   FROM platform_keys p WHERE p.id = {key}made_by_platform_key_id)
+             WHEN {key}made_by_operator IS NOT NULL
+             THEN json_build_object('type', '{OPERATOR}', 'id', NULL, 'name', {key}made_by_operator) END
+    """
+
+
+keys = Noun(StoredKey, "key", "keys", table="api_keys", schema="Key", computed={"made_by": _made_by})
 new_keys = Noun(CreatedKey, "key", "keys")
 
 
@@ -97,6 +133,8 @@ def create(
     connection: Connection, organization_id: int, *, sandbox: bool, name: str | None = None, bounds: Bounds = UNBOUNDED
 ) -> tuple[int, str]:
     """Make a key and return its id and its text. The text is not stored, so it cannot be read again.
+
+    Its maker is the one for whom the transaction was opened.
 
     What bounds the key is set now, and never changed.
 
@@ -113,6 +151,7 @@ def create(
         "hash": key.hash,
         "start": key.start,
         **bounds._asdict(),
+        **author_of(connection)._asdict(),
     }
     try:
         with connection.begin_nested():
@@ -133,8 +172,10 @@ def create(
 
 
 _CREATE = text("""
-    INSERT INTO api_keys (organization_id, sandbox, name, hash, start, scopes, expires_at, batch_limit, daily_limit)
-    VALUES (:organization_id, :sandbox, :name, :hash, :start, :scopes, :expires_at, :batch_limit, :daily_limit)
+    INSERT INTO api_keys (organization_id, sandbox, name, hash, start, scopes, expires_at, batch_limit, daily_limit,
+                          made_by_member_id, made_by_platform_key_id, made_by_operator)
+    VALUES (:organization_id, :sandbox, :name, :hash, :start, :scopes, :expires_at, :batch_limit, :daily_limit,
+            :member_id, :platform_key_id, :operator)
     RETURNING id
 """)
 
@@ -148,7 +189,7 @@ def get_caller(connection: Connection, key_hash: bytes) -> Caller:
     row = connection.execute(_CALLER, {"hash": key_hash}).one_or_none()
     if row is None:
         raise InvalidKey
-    api_key_id, sandbox, scopes, expires_at, batch_limit, daily_limit, last_use_is_old, *organization = row
+    api_key_id, sandbox, scopes, expires_at, batch_limit, daily_limit, last_use_is_old, above, *organization = row
     if last_use_is_old:
         note_use(connection, api_key_id)
     return Caller(
@@ -156,6 +197,7 @@ def get_caller(connection: Connection, key_hash: bytes) -> Caller:
         sandbox=sandbox,
         organization=OrganizationInMode._make(organization),
         bounds=Bounds(scopes, expires_at, batch_limit, daily_limit),
+        approval_above=above,
     )
 
 
@@ -167,6 +209,7 @@ def note_use(connection: Connection, api_key_id: int) -> None:
 _CALLER = text("""
     SELECT k.id, k.sandbox, k.scopes, k.expires_at, k.batch_limit, k.daily_limit,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute',
+           CASE WHEN o.approval_of = 'all' THEN o.approval_above END,
            o.id, o.name, o.is_disabled, o.is_suspended,
            CASE WHEN k.sandbox THEN o.sandbox_balance ELSE o.balance END,
            CASE WHEN k.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,

@@ -47,13 +47,13 @@ def exact_sum(points: int) -> int | orjson.Fragment:
 
 
 def page_of(model: type[BaseModel], called: str, plural: str, rows: str = "") -> type[BaseModel]:
-    """Return the model of a page of a list, newest first; `rows` is what callers read of them, if not the plural."""
+    """Return the model of a page of a list; `rows` is what callers read of them, if not the plural."""
     rows = rows or plural
     fields: dict[str, Any] = {
         plural: (list[model], says(f"The {rows} of this page.")),  # type: ignore[valid-type]
         "next_cursor": (Cursor, ...),
     }
-    return create_model(f"{called.capitalize()}List", __doc__=f"A page of {rows}, newest first.", **fields)
+    return create_model(f"{called.capitalize()}List", __doc__=f"A page of {rows}.", **fields)
 
 
 def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:

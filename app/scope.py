@@ -10,6 +10,9 @@ class Scope(NamedTuple):
     sandbox: bool
 
 
+# Of a row of batches or reversals: the key `:sent_by` has sent it, or (null) whoever has.
+SENT_BY = "(CAST(:sent_by AS bigint) IS NULL OR api_key_id = :sent_by)"
+
 OPERATOR_LENGTH_MAX = 100
 KINDS = MEMBER, PLATFORM_KEY, OPERATOR = "member", "platform_key", "operator"
 

@@ -22,8 +22,8 @@ from client.described import (
 NOUNS = {
     "Own": """organization=showOrganization reset_sandbox=resetSandbox verify=verify sent_before=sentBefore send=send
         verify_reverse=verifyReverse reverse=reverse""",
-    "Batches": """get=showBatch list=listBatches wait=showBatch approve=approveBatch reject=rejectBatch
-        cancel=cancelBatch reschedule=rescheduleBatch""",
+    "Batches": """get=showBatch list=listBatches recipients=listRecipients wait=showBatch approve=approveBatch
+        reject=rejectBatch cancel=cancelBatch reschedule=rescheduleBatch""",
     "Transactions": "get=showTransaction list=listTransactions extend=extendTransaction",
     "Reversals": "get=showReversal list=listReversals wait=showReversal",
     "Requests": "list=listRequests",
@@ -71,6 +71,8 @@ _ARGUMENTS = {
         ("registerUser.idempotency_key", "registerUsers.idempotency_key", "registerSandboxUser.idempotency_key"),
         "Needed only to be answered as the first call was.",
     ),
+    "reverse.expect": '`{"recoverable": …}`: if another sum would come back, nothing is taken.',
+    "verifyReverse.expect": '`{"recoverable": …}`: what you believe comes back.',
     "sentBefore.idempotency_key": "The one that the send will have. A batch that has it already does not count, because"
     " the send would be answered with that batch.",
     "wait_s": "Seconds to wait until it is done, over all tries; 0: do not wait. After that, what is accepted is"
@@ -235,7 +237,8 @@ class _Call:
                 about += f" Known: {', '.join(f'`{word}`' for word in known)}."
             if self._name in _STAYS:
                 about = re.sub(r"[;,] None: \w+", "", about)
-            yield name, _ARGUMENTS.get(name, about) if name in self._fields else about
+            of_field = _ARGUMENTS.get(f"{self._name}.{name}", _ARGUMENTS.get(name, about))
+            yield name, of_field if name in self._fields else about
         for name in ["idempotency_key"] * self._has_key + ["wait_s"] * (self._name in _WITH_OUTCOME):
             yield name, _ARGUMENTS.get(f"{self._name}.{name}", _ARGUMENTS[name])
 

@@ -214,7 +214,7 @@ MUTANTS = (
     ),
     Mutant(
         name="a reversal that is refused counts what it would give back",
-        edits=[("app/reversals/request.py", "recoverable=0 if refusal else points", "recoverable=points")],
+        edits=[("app/reversals/request.py", "recoverable=points if takes else 0", "recoverable=points")],
         tests=["tests/contract/test_nothing_taken.py"],
     ),
     Mutant(

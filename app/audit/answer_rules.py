@@ -1,5 +1,6 @@
 """The audit rules about what was answered, and about what is counted by the day, in the form of `app.audit.rules`."""
 
+from app.batches.approval import is_one_person
 from app.batches.batch import DIGESTED as OF_BATCH
 from app.batches.batch import NOT_FINAL
 from app.postgres.database import digest
@@ -63,10 +64,19 @@ ANSWER_RULES = {
                     UNION ALL SELECT 'action', id, organization_id, member_id FROM actions
                     UNION ALL SELECT 'action', id, organization_id, subject_id FROM actions
                               WHERE action LIKE 'member.%'
+                    UNION ALL SELECT 'key', id, organization_id, made_by_member_id FROM api_keys
                     UNION ALL SELECT 'list', id, organization_id, member_id FROM uploads) s
               LEFT JOIN members m ON m.id = s.member_id
               WHERE s.member_id IS NOT NULL AND m.organization_id IS DISTINCT FROM s.organization_id) owned
         ORDER BY noun, id""",
+    "who has answered a batch is another person than who has sent it": f"""
+        SELECT format('batch %s', b.id) AS subject,
+               format('sent by %s, answered by %s', coalesce('member ' || b.member_id, 'key ' || b.api_key_id),
+                      coalesce('member ' || b.answered_by_member_id, 'key ' || b.answered_by_key_id)) AS seen
+        FROM batches b
+        WHERE coalesce(b.answered_by_member_id, b.answered_by_key_id) IS NOT NULL
+          AND {is_one_person(("b.member_id", "b.api_key_id"), ("b.answered_by_member_id", "b.answered_by_key_id"))}
+        ORDER BY b.id""",
     "a key's day counts the points of its batches, but for those refused, cancelled or not paid": """
         SELECT format('key %s on %s', api_key_id, day) AS subject,
                format('%s used less %s given back, where its batches count %s', sum(used), sum(given_back),

@@ -38,32 +38,36 @@ EVENT_RULES = {
            OR e.first <> coalesce(l.dropped_to, 0) + 1 OR e.last <> coalesce(l.last_sequence, 0)
         ORDER BY coalesce(l.organization_id, e.organization_id), coalesce(l.sandbox, e.sandbox)""",
     # What was refused has no time of its own: at the earliest it was when the batch was accepted. A batch that was
-    # cancelled may have awaited an approval.
+    # cancelled may have awaited an approval. One with `awaiting_since` was approved before, and awaited another.
     "a batch that is over or was answered and a reversal that took something have one event each, of their type": f"""
         SELECT format('%s %s', CASE WHEN coalesce(c.type, e.type) LIKE 'batch.%' THEN 'batch' ELSE 'reversal' END,
                       coalesce(c.subject_id, e.subject_id)) AS subject,
                format('%s events %s%s', coalesce(e.count, 0), coalesce(c.type, e.type),
                       CASE WHEN c.type IS NULL THEN ', where none may be in this log' ELSE '' END) AS seen
         FROM (SELECT organization_id, sandbox, 'batch.' || status AS type, id AS subject_id,
-                     coalesce(issued_at, cancelled_at, rejected_at, created_at) AS changed_at, true AS is_sure
+                     coalesce(issued_at, cancelled_at, rejected_at, created_at) AS changed_at, true AS is_sure,
+                     false AS may_be_again
               FROM batches WHERE status IN ('issued', 'refused', 'cancelled', 'rejected')
               UNION ALL
-              SELECT organization_id, sandbox, 'batch.approved', id, approved_at, true
-              FROM batches WHERE approved_at IS NOT NULL
+              SELECT organization_id, sandbox, 'batch.approved', id, approved_at, approved_at IS NOT NULL,
+                     awaiting_since IS NOT NULL
+              FROM batches WHERE approved_at IS NOT NULL OR awaiting_since IS NOT NULL
               UNION ALL
-              SELECT organization_id, sandbox, 'batch.awaiting_approval', id, created_at,
-                     status <> 'cancelled' OR approved_at IS NOT NULL
+              SELECT organization_id, sandbox, 'batch.awaiting_approval', id, coalesce(awaiting_since, created_at),
+                     status <> 'cancelled' OR approved_at IS NOT NULL OR awaiting_since IS NOT NULL,
+                     awaiting_since IS NOT NULL
               FROM batches WHERE approved_at IS NOT NULL OR status IN ('awaiting_approval', 'rejected', 'cancelled')
               UNION ALL
               SELECT organization_id, sandbox,
-                     CASE WHEN is_return THEN 'transaction.returned' ELSE 'reversal.issued' END, id, done_at, true
+                     CASE WHEN is_return THEN 'transaction.returned' ELSE 'reversal.issued' END, id, done_at, true,
+                     false
               FROM reversals WHERE reversed_amount > 0) c
         FULL JOIN (SELECT organization_id, sandbox, type, subject_id, count(*) FROM {_OF_ROWS} events
                    WHERE type <> 'batch.scheduled' GROUP BY 1, 2, 3, 4) e
                ON (e.subject_id, e.type, e.organization_id, e.sandbox)
                   = (c.subject_id, c.type, c.organization_id, c.sandbox)
         {_DROPPED}
-        WHERE c.type IS NULL OR e.count > 1 OR (e.type IS NULL AND c.is_sure AND {_IS_KEPT})
+        WHERE c.type IS NULL OR e.count > 1 AND NOT c.may_be_again OR (e.type IS NULL AND c.is_sure AND {_IS_KEPT})
         ORDER BY coalesce(c.subject_id, e.subject_id)""",
     "the events of a batch tell its send_at, its key and how many were credited": f"""
         SELECT format('batch %s', id) AS subject, min(seen) AS seen

@@ -4,22 +4,43 @@ Approved, it is queued or scheduled as if it had been accepted at that moment, a
 then (`app.batches.queue.PLACE`).
 """
 
-from datetime import timedelta
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, text
 
 from app import organizations
 from app.api_keys import Caller
 from app.batches import key_limits
-from app.batches.batch import AWAITING_APPROVAL, CANCELLED, DIGESTED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED
+from app.batches.batch import (
+    AWAITING_APPROVAL,
+    CANCELLED,
+    DIGESTED,
+    ISSUED,
+    QUEUED,
+    REFUSED,
+    REJECTED,
+    SCHEDULED,
+    Batch,
+)
 from app.batches.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
-from app.batches.schedule import NOW, SCHEDULED_MAX, LockedBatch, changing, lock_batch, scheduled_of
+from app.batches.schedule import (
+    ANSWERED_WITHIN,
+    ANSWERED_WITHIN_DAYS,
+    NOW,
+    SCHEDULED_MAX,
+    LockedBatch,
+    changing,
+    lock_batch,
+    scheduled_of,
+)
+from app.errors import NotFound
 from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
 from app.postgres.database import digest
 from app.scope import Scope
+from app.values.key_bounds import APPROVE
 
 # Whether a send `s` needs one; `k` is its key or member, `o` its organization. It is decided only as the send is
 # accepted (accept.sql): before a change of `approval_above` or after it, by the snapshot of that statement.
@@ -27,9 +48,8 @@ IS_NEEDED = """
     o.approval_above IS NOT NULL AND (k.member_id IS NOT NULL OR o.approval_of = 'all')
     AND coalesce(s.amount * cardinality(s.emails), s.running_totals[cardinality(s.emails)]) > o.approval_above
 """
-# What nobody has approved or rejected by then is rejected.
-ANSWERED_WITHIN_DAYS = 7
-ANSWERED_WITHIN = timedelta(days=ANSWERED_WITHIN_DAYS)
+# Since when a batch awaits its approval: since it was accepted, or was moved beyond what its approval was good for.
+AWAITING_SINCE = "coalesce(awaiting_since, created_at)"
 
 REASON_LENGTH_MAX = 255
 REASON = Name(
@@ -100,6 +120,21 @@ def reject(connection: Connection, who: Caller, batch_id: int, reason: str) -> b
     return True
 
 
+def require_seen(who: Caller, batch: Batch) -> None:
+    """Refuse a batch that the caller does not see.
+
+    A key without the scope `read` sees what it has sent; with `approve`, also what awaits an approval or what it has
+    approved or rejected.
+
+    Raises:
+        NotFound: as if there were no such batch.
+    """
+    has_answered = batch.approval is not None and batch.approval["api_key_id"] == who.api_key_id
+    may_answer = has_answered or batch.status == AWAITING_APPROVAL
+    if who.sent_by not in (None, batch.api_key_id) and not (may_answer and who.bounds.allow((APPROVE,))):
+        raise NotFound("batch", batch.id)
+
+
 def count_awaiting(connection: Connection, scope: Scope) -> int:
     """Return how many batches of an organization await an approval in one mode."""
     count: int = connection.execute(_COUNT_AWAITING, scope._asdict()).scalar_one()
@@ -112,34 +147,49 @@ _COUNT_AWAITING = text("""
 """)
 
 
-class Recipient(NamedTuple):
-    """A recipient of a batch, with the points for it, whether they are issued or not: 0 for who was erased since."""
-
-    email: str
-    points: int
-
-
-def first_recipients(connection: Connection, batch_id: int, *, organization_id: int, at_most: int) -> list[Recipient]:
-    """Return the first recipients of a batch in request order."""
-    parameters = {"id": batch_id, "organization_id": organization_id, "at_most": at_most}
-    return list(map(Recipient._make, connection.execute(_FIRST_RECIPIENTS, parameters)))
+def answer_by(connection: Connection, batch_id: int, *, organization_id: int) -> datetime:
+    """Return until when a batch can be approved or rejected."""
+    since: datetime = connection.execute(_SINCE, {"id": batch_id, "organization_id": organization_id}).scalar_one()
+    return since + ANSWERED_WITHIN
 
 
-_FIRST_RECIPIENTS = text("""
-    SELECT r.email, coalesce(r.total - r.before, b.amount)
-    FROM batches b
-    CROSS JOIN LATERAL (SELECT (coalesce(b.payable_totals, b.running_totals))[1 : :at_most] AS totals) its
-    CROSS JOIN LATERAL unnest(b.emails[1 : :at_most], its.totals, array_prepend(0, its.totals))
-                           WITH ORDINALITY AS r (email, total, before, place)
-    WHERE b.id = :id AND b.organization_id = :organization_id AND r.email IS NOT NULL ORDER BY r.place
-""")
+_SINCE = text(f"SELECT {AWAITING_SINCE} FROM batches WHERE id = :id AND organization_id = :organization_id")
 
 
 def _lock_for_another(connection: Connection, who: Caller, batch_id: int) -> LockedBatch:
     batch = lock_batch(connection, batch_id, who.scope)
-    if (who.api_key_id, who.member_id) == (batch.api_key_id, batch.member_id):
+    if is_own(connection, who, batch):
         raise OwnBatch
     return batch
+
+
+def is_own(connection: Connection, who: Caller, batch: Batch | LockedBatch) -> bool:
+    """Tell whether the caller, as the person behind a member or a key, is the one who has sent a batch."""
+    if (who.api_key_id, who.member_id) == (batch.api_key_id, batch.member_id):
+        return True
+    senders = {"sending_member": batch.member_id, "sending_key": batch.api_key_id}
+    parameters = senders | {"member_id": who.member_id, "api_key_id": who.api_key_id}
+    return bool(connection.execute(_IS_OWN, parameters).scalar_one())
+
+
+def is_one_person(sender: tuple[str, str], other: tuple[str, str]) -> str:
+    """Return the SQL that tells whether two are one person; each is the ids of a member and of a key, one of them null.
+
+    Members with the same address are one person, removed ones too, and a key is the member who made it. Two keys that
+    a program of the platform or an operator has made are two programs.
+    """
+
+    def member(of: tuple[str, str]) -> str:
+        member_id, key_id = (f"CAST({name} AS bigint)" for name in of)
+        return f"coalesce({member_id}, (SELECT made_by_member_id FROM api_keys WHERE id = {key_id}))"
+
+    return f"""
+        EXISTS (SELECT FROM members s JOIN members o ON o.email_key = s.email_key
+                WHERE s.id = {member(sender)} AND o.id = {member(other)})
+    """
+
+
+_IS_OWN = text(f"SELECT {is_one_person((':sending_member', ':sending_key'), (':member_id', ':api_key_id'))}")
 
 
 def _require_awaiting(batch: LockedBatch) -> None:
@@ -214,19 +264,19 @@ def reject_unanswered(connection: Connection, *, at_most: int) -> int:
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
 # second half is what is late only by the clock of a sandbox that is ahead.
-_LOCK_ONE_LATE = text("""
+_LOCK_ONE_LATE = text(f"""
     WITH last AS MATERIALIZED (
         SELECT clock_timestamp() - make_interval(days => :days) AS moment
     )
     SELECT id FROM organizations
     WHERE id = ANY(ARRAY(SELECT organization_id FROM batches
-                         WHERE status = 'awaiting_approval' AND created_at <= (SELECT moment FROM last)
-                         ORDER BY created_at, id LIMIT :at_most)
+                         WHERE status = 'awaiting_approval' AND {AWAITING_SINCE} <= (SELECT moment FROM last)
+                         ORDER BY {AWAITING_SINCE}, id LIMIT :at_most)
                    || ARRAY(SELECT o.id FROM organizations o
                             WHERE o.sandbox_ahead > '0'
                               AND EXISTS (SELECT FROM batches
                                           WHERE (organization_id, sandbox) = (o.id, true)
-                                            AND created_at <= (SELECT moment FROM last) + o.sandbox_ahead
+                                            AND {AWAITING_SINCE} <= (SELECT moment FROM last) + o.sandbox_ahead
                                             AND status = 'awaiting_approval')
                             LIMIT :at_most))
     ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
@@ -239,9 +289,9 @@ _REJECT_LATE = text(f"""
               FROM (VALUES (false), (true)) modes (is_sandbox)) m
         CROSS JOIN LATERAL (SELECT id FROM batches
                             WHERE organization_id = :organization_id AND sandbox = m.is_sandbox
-                              AND created_at <= m.now - make_interval(days => :days)
+                              AND {AWAITING_SINCE} <= m.now - make_interval(days => :days)
                               AND status = 'awaiting_approval'
-                            ORDER BY created_at LIMIT :at_most) b
+                            ORDER BY {AWAITING_SINCE} LIMIT :at_most) b
         LIMIT :at_most
     ), rejected AS (
         UPDATE batches b SET status = 'rejected', rejected_at = {_LATE_NOW}, rejection_reason = {_REASON},

@@ -23,11 +23,14 @@ class ScheduledLimit(LimitReached):
 
 
 class OwnBatch(PointsError):
-    """The key has sent this batch: another key or an approver must answer it."""
+    """The key, or the member who made it, has sent this batch: somebody else must answer it."""
 
     status = 403
     field = "batch"
-    says = "Whoever has sent a batch cannot approve or reject it: another key or an approver must. It can be cancelled."
+    says = (
+        "Whoever has sent a batch cannot approve or reject it, nor can a key that they made: somebody else must. It can"
+        " be cancelled."
+    )
 
 
 class BatchCancelled(BatchConflict):

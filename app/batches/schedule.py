@@ -4,7 +4,7 @@ A scheduled batch is not in the queue, so no drain finds it. Once it is due, a r
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, TextClause, text
@@ -18,11 +18,14 @@ from app.noun import Noun
 from app.noun_fields import Points, says
 from app.postgres.database import digest, is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
-from app.scope import Scope
+from app.scope import SENT_BY, Scope
 from app.values.timestamps import bounds_fault
 
 # The most scheduled batches of an organization in one mode.
 SCHEDULED_MAX = 1_000
+# What nobody has approved or rejected by then is rejected, and an approval is good for as long.
+ANSWERED_WITHIN_DAYS = 7
+ANSWERED_WITHIN = timedelta(days=ANSWERED_WITHIN_DAYS)
 
 _REVERSE = "Its points can be taken back: reverse it (POST /v1/points/reverse)."
 # Why an issued batch is neither cancelled nor moved.
@@ -30,15 +33,15 @@ TOO_LATE_TO_CANCEL = f"The batch is issued and can no longer be cancelled. {_REV
 TOO_LATE_TO_MOVE = f"The batch is no longer scheduled: it is issued. {_REVERSE}"
 
 
-def cancel(connection: Connection, batch_id: int, scope: Scope) -> None:
+def cancel(connection: Connection, batch_id: int, scope: Scope, *, sent_by: int | None = None) -> None:
     """Cancel a batch that awaits an approval, is scheduled or queued. Cancelling it again changes nothing.
 
     Raises:
-        NotFound: the organization has no such batch in this mode.
+        NotFound: the organization, or its key `sent_by`, has sent no such batch in this mode.
         BatchConflict: it is issued, refused or rejected.
         NotKnown: somebody holds its organization; ask again.
     """
-    batch = lock_batch(connection, batch_id, scope)
+    batch = lock_batch(connection, batch_id, scope, sent_by=sent_by)
     status = batch.status
     if status in NOT_FINAL:
         connection.execute(_CANCEL, {"id": batch_id, "organization_id": scope.organization_id, "now": batch.now})
@@ -69,16 +72,20 @@ _CANCEL = changing(
 )
 
 
-def reschedule(connection: Connection, batch_id: int, send_at: datetime, scope: Scope) -> bool:
-    """Move a scheduled batch to another time. False, and nothing changes, if it is scheduled for that time already.
+def reschedule(
+    connection: Connection, batch_id: int, send_at: datetime, scope: Scope, *, sent_by: int | None = None
+) -> str | None:
+    """Move a scheduled batch to another time, and return its status then; None if it has that time already.
+
+    An approval is good for `ANSWERED_WITHIN`: moved to a later time than that, the batch awaits another.
 
     Raises:
-        NotFound: the organization has no such batch in this mode.
+        NotFound: the organization, or its key `sent_by`, has sent no such batch in this mode.
         BatchCancelled, BatchNotScheduled: it is no longer scheduled.
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
         NotKnown: somebody holds its organization; ask again.
     """
-    batch = lock_batch(connection, batch_id, scope)
+    batch = lock_batch(connection, batch_id, scope, sent_by=sent_by)
     if batch.status == CANCELLED:
         raise BatchCancelled
     if batch.status == AWAITING_APPROVAL:
@@ -88,14 +95,25 @@ def reschedule(connection: Connection, batch_id: int, send_at: datetime, scope: 
     if (sentence := bounds_fault(send_at, now=batch.now)) is not None:
         raise InvalidRequest({"send_at": [sentence]})
     if send_at == batch.send_at:
-        return False
+        return None
     moved = {"id": batch_id, "organization_id": scope.organization_id, "now": batch.now, "send_at": send_at}
+    if batch.approved_at is not None and send_at > batch.approved_at + ANSWERED_WITHIN:
+        connection.execute(_AWAIT_ANEW, moved)
+        return AWAITING_APPROVAL
     connection.execute(_RESCHEDULE, moved)
-    return True
+    return SCHEDULED
 
 
 # The event holds the new time, as the event of the acceptance held the first.
 _RESCHEDULE = changing("send_at = :send_at", "batch.scheduled", send_at="send_at")
+_OF_APPROVAL = dict.fromkeys(("approved_at", "answered_by_member_id", "answered_by_key_id"), "NULL")
+_NO_APPROVAL = ", ".join(f"{column} = NULL" for column in (*_OF_APPROVAL, "queue_place"))
+_AWAIT_ANEW = changing(
+    f"status = 'awaiting_approval', awaiting_since = {NOW}, send_at = :send_at, {_NO_APPROVAL},"
+    f" digest = {digest(DIGESTED, 'b', **_OF_APPROVAL)}",
+    "batch.awaiting_approval",
+    send_at="send_at",
+)
 _WHY_NOT_MOVED = {
     QUEUED: "The batch is no longer scheduled: it is due and waits to be issued. Until then it can be cancelled.",
     REFUSED: "The batch is no longer scheduled: it was refused, and nobody was debited. Send it again.",
@@ -115,17 +133,17 @@ class LockedBatch(NamedTuple):
     now: datetime
 
 
-def lock_batch(connection: Connection, batch_id: int, scope: Scope) -> LockedBatch:
+def lock_batch(connection: Connection, batch_id: int, scope: Scope, *, sent_by: int | None = None) -> LockedBatch:
     """Lock a batch and its organization.
 
     A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both; and so with
     approvals and rejections. A release locks only the batch.
 
     Raises:
-        NotFound: the organization has no such batch in this mode.
+        NotFound: the organization, or its key `sent_by`, has sent no such batch in this mode.
         NotKnown: a worker that is slow or frozen holds a row for too long.
     """
-    parameters = {"id": batch_id, **scope._asdict()}
+    parameters = {"id": batch_id, **scope._asdict(), "sent_by": sent_by}
     try:
         lock_organization(connection, scope.organization_id)
         return LockedBatch._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
@@ -135,10 +153,11 @@ def lock_batch(connection: Connection, batch_id: int, scope: Scope) -> LockedBat
         raise NotKnown from error
 
 
-_LOCK_BATCH = text("""
+_LOCK_BATCH = text(f"""
     SELECT status, send_at, api_key_id, member_id, approved_at, recipient_count,
            time_of(organization_id, sandbox) AS now
-    FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
+    FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox AND {SENT_BY}
+    FOR NO KEY UPDATE
 """)
 
 

@@ -17,6 +17,7 @@ from app.batches.request import IssueRequest
 from app.noun import Noun
 from app.noun_fields import Id, Shown, says
 from app.postgres import locks
+from app.scope import SENT_BY
 
 DAYS = 30
 # About a second of PostgreSQL's work. A batch that is passed over weighs as much as a few recipients that are compared.
@@ -65,9 +66,15 @@ class SentLately(NamedTuple):
 
 
 def of_request(
-    connection: Connection, request: IssueRequest, organization_id: int, *, sandbox: bool, but_key: str | None
+    connection: Connection,
+    request: IssueRequest,
+    organization_id: int,
+    *,
+    sandbox: bool,
+    but_key: str | None,
+    sent_by: int | None = None,
 ) -> SentLately:
-    """Return who of a request's recipients was sent the same lately.
+    """Return who of a request's recipients was sent the same lately, by anybody or by the key `sent_by`.
 
     Args:
         but_key: an idempotency key, whose batch does not count: the send would be answered with it.
@@ -81,6 +88,7 @@ def of_request(
     parameters = {
         "organization_id": organization_id,
         "sandbox": sandbox,
+        "sent_by": sent_by,
         "but_key": but_key,
         "keys": list(request.email_keys),
         "amount": request.amount,
@@ -110,8 +118,8 @@ def find(connection: Connection, recipients_sql: str, parameters: Mapping[str, A
             `reference`.
         parameters: those of `recipients_sql`, with `organization_id`, `sandbox` and `but_key`.
     """
-    limits = {"looked_at_max": LOOKED_AT_MAX, "batches_max": LOOKED_AT_MAX // _BATCH_WEIGHS + 1}
-    limits |= {"days": DAYS, "named_max": NAMED_MAX}
+    limits: dict[str, Any] = {"looked_at_max": LOOKED_AT_MAX, "batches_max": LOOKED_AT_MAX // _BATCH_WEIGHS + 1}
+    limits |= {"days": DAYS, "named_max": NAMED_MAX, "sent_by": None}
     connection.execute(_COMPARE_ALL_AT_ONCE)
     row: Any = connection.execute(text(_FIND.format(recipients_sql=recipients_sql)), {**limits, **parameters}).one()
     connection.execute(_AS_USUAL)
@@ -131,10 +139,10 @@ _AS_USUAL = text(f"""
     SELECT set_config(name, reset_val, true) FROM pg_settings WHERE name IN ('plan_cache_mode', {_NAMES})
 """)
 
-_BATCHES = """
+_BATCHES = f"""
     SELECT id, amount, label, issued_at, recipient_count, debited_count, idempotency_key,
            running_totals IS NOT NULL OR labels IS NOT NULL AS has_own
-    FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox"""
+    FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND {SENT_BY}"""
 
 # Two transactions of an address are not alike if both have references, and other ones. What was not debited, or was
 # taken back, does not count; what is not issued yet does.

@@ -22,6 +22,11 @@ class Verdict:
     available: int
     affordable_recipients: int
 
+    def would_await(self, approval_above: int | None) -> bool:
+        """Tell whether the send would be accepted, and await an approval as one of more points than this (None: no)."""
+        is_accepted = self.refusal is None or isinstance(self.refusal, InsufficientBalance)
+        return is_accepted and approval_above is not None and self.required > approval_above
+
 
 def verify(organization: OrganizationInMode, request: IssueRequest, limit: KeyLimit | None = None) -> Verdict:
     """Decide whether the whole issue is possible now, without reading or locking anything.

@@ -134,10 +134,15 @@ def _bounds(row: Mapping[str, Any]) -> str:
     return Bounds(row["scopes"], row["expires_at"], row["batch_limit"], row["daily_limit"]).in_words() or "–"
 
 
+def _maker(row: Mapping[str, Any]) -> str:
+    made_by = row["made_by"]
+    return "–" if made_by is None else f"{made_by['type'].replace('_', ' ')} {made_by['name']}"
+
+
 _KEEP_IT = "It is shown once and not stored: keep it now."
 _POINTS = click.IntRange(1, INT64_MAX)
 _START, _MOMENTS = ("Starts with", "start"), ("created_at", "last_used_at", "revoked_at")
-_OF_KEYS = columns("id", "name", "mode", _START, ("Bounds", _bounds), *_MOMENTS)
+_OF_KEYS = columns("id", "name", "mode", _START, ("Bounds", _bounds), ("Made by", _maker), *_MOMENTS)
 _OF_PLATFORM = columns("id", "name", ("Scopes", lambda row: " ".join(row["scopes"])), _START, *_MOMENTS)
 
 

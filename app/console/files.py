@@ -13,6 +13,7 @@ from flask import Response
 
 from app.batches import payloads
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, Batch
+from app.batches.recipients import recipients_of
 from app.batches.transaction import HELD, UNPAID, TransactionRow, transactions_of
 from app.console.slow_work import list_checks
 from app.errors import Refused
@@ -100,12 +101,16 @@ _REASONS = {
 
 
 def of_batch(batch: Batch, kind: str) -> Response:
-    """Answer with the outcome of a batch; `line` is the recipient's place in it, from 1."""
+    """Answer with the outcome of a batch, before its issue too; `line` is the recipient's place in it, from 1."""
 
     def rows() -> Iterator[_Row]:
+        of, is_issued = {"organization_id": batch.organization_id}, batch.status == ISSUED
         with single_statement() as connection:
-            transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
+            transactions = transactions_of(connection, batch.id, **of) if is_issued else []
+            recipients = [] if is_issued else recipients_of(connection, batch.id, **of, at_most=batch.recipient_count)
         yield from _issued(batch, range(1, len(transactions) + 1), transactions)
+        for line, (email, amount, label, reference) in enumerate(recipients, 1):
+            yield _unissued(batch, line, email, reference, label, amount)
 
     return file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
 
@@ -144,10 +149,14 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[Batch]) -> Iterator[_Row]:
             continue
         for line, item in zip(part.lines, part.items, strict=True) if part else ():
             amount, label = item.amount or upload.amount, item.label or upload.label
-            yield (
-                *(line, item.email, item.reference or ""),
-                *(label or "", amount, batch.status, 0, "", batch.id, _REASONS[batch.status]),
-            )
+            yield _unissued(batch, line, item.email, item.reference, label, amount)
+
+
+def _unissued(
+    batch: Batch, line: int, email: str, reference: str | None, label: str | None, amount: int | None
+) -> _Row:
+    told = (batch.status, 0, "", batch.id, _REASONS[batch.status])
+    return (line, email, reference or "", label or "", amount, *told)
 
 
 def _issued(batch: Batch, lines: Iterable[int | str], transactions: Sequence[TransactionRow]) -> Iterator[_Row]:

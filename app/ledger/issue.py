@@ -14,6 +14,7 @@ from app.ledger.held_list import LISTED_BY_ISSUE_TO, exclude_claims, list_issued
 from app.ledger.returns import END_OF_HOLD
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all
+from app.reversals.request import OtherSum
 from app.reversals.reversal import DIGESTED as OF_REVERSAL
 from app.settings import INT64_MAX
 from app.values.ids import POSITIONS
@@ -166,6 +167,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "organization_id": organization_id,
         "disabled": OrganizationDisabled.code,
         "not_issued": BatchNotIssued.code,
+        "other_sum": OtherSum.code,
         "too_large": BalanceTooLarge.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH

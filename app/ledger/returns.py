@@ -19,7 +19,7 @@ from app.postgres import locks
 from app.postgres.database import digest, row_with_id
 from app.postgres.locks import lock_organization
 from app.reversals.reversal import DIGESTED
-from app.scope import Scope
+from app.scope import SENT_BY, Scope
 from app.settings import INT64_MAX
 from app.values.ids import batch_and_position
 from app.values.timestamps import HOLD_DAYS_MAX, timestamp
@@ -116,7 +116,10 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
 
 
 _LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
-_NOBODY_ASKED = ("api_key_id", "member_id", "amount", "idempotency_key", "idempotency_hash", "refusal", "codes")
+_NOBODY_ASKED = (
+    *("api_key_id", "member_id", "amount", "expected"),
+    *("idempotency_key", "idempotency_hash", "refusal", "codes"),
+)
 _DIGEST = digest(DIGESTED, "r", done_at="r.created_at", **dict.fromkeys(_NOBODY_ASKED, "NULL"))
 _STATEMENT = files("app.ledger").joinpath("returns.sql").read_text()
 _RETURN = text(_STATEMENT.format(int64_max=INT64_MAX, digest=_DIGEST, no_longer_listed=take_off_list("marked")))
@@ -140,14 +143,16 @@ class NotLater(InvalidRequest):
         self.held_until = held_until
 
 
-def extend(connection: Connection, transaction_id: int, held_until: datetime, scope: Scope) -> bool:
+def extend(
+    connection: Connection, transaction_id: int, held_until: datetime, scope: Scope, *, sent_by: int | None = None
+) -> bool:
     """Hold a transaction until a later time. False, and nothing changes, if it is held until exactly that time.
 
     The organization's row is locked first, as by a return and a reversal, and claims are excluded. So a claim, reversal
     or return of the points comes either before the extension or after it.
 
     Raises:
-        NotFound: the organization has no such transaction in this mode.
+        NotFound: the organization, or its key `sent_by`, has sent no such transaction in this mode.
         CannotExtend: it is not held, is held without end, or its end has passed.
         NotLater: the time is before the end that it has.
         InvalidRequest: the time is too far ahead.
@@ -159,6 +164,7 @@ def extend(connection: Connection, transaction_id: int, held_until: datetime, sc
         "position": position,
         **scope._asdict(),
         "held_until": held_until,
+        "sent_by": sent_by,
     }
     lock_organization(connection, scope.organization_id)
     if not scope.sandbox:
@@ -195,12 +201,12 @@ def _conflict(row: Any) -> str | None:
     return next((sentence for is_so, sentence in reasons if is_so), None)
 
 
-_FIND = text("""
+_FIND = text(f"""
     SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
            time_of(t.organization_id, t.sandbox) AS now
     FROM transactions t JOIN batches b ON b.id = t.batch_id AND b.organization_id = t.organization_id
     WHERE (t.batch_id, t.position) = (:batch_id, :position)
-      AND t.organization_id = :organization_id AND t.sandbox = :sandbox
+      AND t.organization_id = :organization_id AND t.sandbox = :sandbox AND {SENT_BY}
 """)
 _EXTEND = text("""
     UPDATE transactions SET held_until = :held_until

@@ -25,13 +25,13 @@ WITH reversal AS MATERIALIZED (
 ), refusal AS MATERIALIZED (
     -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
-                WHEN EXISTS (SELECT FROM reversal r
-                             CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id
-                                                                           AND organization_id = r.organization_id
+                WHEN EXISTS (SELECT FROM (SELECT status FROM batches WHERE batches.id = r.batch_id
+                                                                       AND organization_id = r.organization_id
                                                  LIMIT 1) b
                              WHERE b.status <> 'issued') THEN CAST(:not_issued AS text)
+                WHEN r.expected <> t.points THEN CAST(:other_sum AS text)
                 WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
-    FROM organization o CROSS JOIN total t
+    FROM organization o CROSS JOIN total t CROSS JOIN reversal r
 ), taken AS MATERIALIZED (
     SELECT d.*, CASE WHEN d.code IS NULL AND NOT t.takes_nothing THEN d.wanted ELSE 0 END AS points
     FROM decided d CROSS JOIN total t

@@ -18,6 +18,11 @@ LOOKED_AT_MAX = 5_000
 # A page for a person looks at so many batches: a batch is cheaper than a transaction with its user.
 FAR_BATCHES_MAX = 1_000_000
 
+# What `require_seen` of `app.batches.approval` lets a key see that has no scope `read`.
+SEEN_BY = """
+    (status = 'awaiting_approval' OR api_key_id = :seen_by OR CAST(approval ->> 'api_key_id' AS bigint) = :seen_by)
+"""
+
 # The `sender` of what programs have sent.
 BY_API = 0
 
@@ -55,6 +60,8 @@ class Filters:
     allocated: bool | None = None
     # Batches and reversals.
     idempotency_key: str | None = None
+    # Batches only: what this key has sent, has answered, or may answer.
+    seen_by: int | None = None
     # Transactions only.
     reference: str | None = None
     state: str | None = None
@@ -163,6 +170,8 @@ class Filters:
             conditions.append("strpos(lower(label), :label_part) > 0")
         if self.points is not None:
             conditions.append("debited_amount = :points")
+        if self.seen_by is not None:
+            conditions.append(SEEN_BY)
         return conditions
 
     def sender_conditions(self) -> list[str]:

@@ -1,8 +1,9 @@
-"""The lists that are read from a single table each, newest first."""
+"""The lists that are read from a single table each, newest first; and the recipients of a batch, in request order."""
 
 from sqlalchemy import Connection
 
 from app import api_keys, request_log
+from app.batches.recipients import Recipient, recipients_of
 from app.members.members import members as members_noun
 from app.organizations import refills as refill_noun
 from app.organizations import whole
@@ -54,3 +55,13 @@ def users(
     )
     statement = f"{statement} ORDER BY f.id DESC"
     return read_page(connection, statement, filters, start, limit=limit, to_row=to_user, next_start=by_id)
+
+
+def recipients(
+    connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int
+) -> Page[Recipient]:
+    """Return a page of the recipients of the batch that the filters name."""
+    assert filters.batch_id is not None, "the path names the batch"
+    first, of = 0 if start is None else start.id, {"organization_id": filters.organization_id}
+    rows = recipients_of(connection, filters.batch_id, **of, first=first, at_most=limit + 1)
+    return Page(rows[:limit], CursorPosition(None, first + limit) if len(rows) > limit else None)

@@ -236,7 +236,7 @@ _LISTS: dict[str, Sequence[Parameter]] = {
         _EXTERNAL_ID,
     ),
     "organizations": (*_PAGE, _EXTERNAL_ID),
-    **dict.fromkeys(("keys", "members", "entries", "deliveries"), _PAGE),
+    **dict.fromkeys(("keys", "members", "entries", "deliveries", "recipients"), _PAGE),
     "refills": (*_PAGE, _SANDBOX),
     "actions": (
         *_PAGE,

@@ -62,7 +62,7 @@ def parse_page_request(
     chosen: dict[str, Any] = {"organization_id": 0, "sandbox": False, **of}
     chosen |= {parameter.filter: value for parameter, value in given.items() if parameter.filter}
     if who is not None:
-        chosen |= who.scope._asdict()
+        chosen |= who.scope._asdict() | {"seen_by": who.sent_by}
     filters = Filters(
         **chosen, equals={parameter.equals: value for parameter, value in given.items() if parameter.equals}
     )

@@ -12,7 +12,7 @@ from app.errors import BatchConflict, BatchNotIssued, IdempotencyKeyReused, Orga
 from app.postgres.database import digest, row_with_id
 from app.reversals.request import ReverseRequest
 from app.reversals.reversal import DIGESTED, QUEUED
-from app.scope import Scope
+from app.scope import SENT_BY, Scope
 
 
 class BatchScheduled(BatchConflict):
@@ -48,18 +48,19 @@ def require_batch(connection: Connection, who: Caller, request: ReverseRequest) 
     """Return the status of the batch that a request names; None when it names transactions.
 
     Raises:
-        NotFound: the organization has no such batch in this mode.
+        NotFound: the caller has, or sees, no such batch in this mode.
     """
     if request.batch_id is None:
         return None
-    parameters = {"id": request.batch_id, "organization_id": who.organization.id, "sandbox": who.sandbox}
+    parameters = {"id": request.batch_id, **who.scope._asdict(), "sent_by": who.sent_by}
     status: str = row_with_id(connection, _BATCH_STATUS, parameters, "batch").status
     return status
 
 
-_BATCH_STATUS = text(
-    "SELECT status FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
-)
+_BATCH_STATUS = text(f"""
+    SELECT status FROM batches
+    WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox AND {SENT_BY}
+""")
 
 
 def accept(
@@ -85,6 +86,7 @@ def accept(
         "amount": request.amount,
         "atomic": request.atomic,
         "reason": request.reason,
+        "expected": request.expected,
         "idempotency_hash": None if idempotency_key is None else request.meaning(),
     }
     while True:
@@ -92,6 +94,7 @@ def accept(
         if known is not None:
             if bytes(known.idempotency_hash) != request.meaning():
                 raise IdempotencyKeyReused
+            require_batch(connection, who, request)  # Another key, which may see more, may have used the key.
             return AcceptedReversal(known.id, known.status, known.created_at, existed=True)
         if who.organization.is_disabled:
             raise OrganizationDisabled
@@ -110,7 +113,8 @@ def accept(
 
 def accept_for_nobody(connection: Connection, scope: Scope, transaction_ids: Sequence[int], *, reason: str) -> None:
     """Queue a reversal that the service itself asks for."""
-    nobody = dict.fromkeys(("api_key_id", "member_id", "batch_id", "amount", "idempotency_key", "idempotency_hash"))
+    unsaid = ("api_key_id", "member_id", "batch_id", "amount", "expected", "idempotency_key", "idempotency_hash")
+    nobody = dict.fromkeys(unsaid)
     values = {"transaction_ids": list(transaction_ids), "atomic": False, "reason": reason}
     connection.execute(_ACCEPT, {**nobody, **scope._asdict(), **values})
 
@@ -120,7 +124,7 @@ _KNOWN = text("""
     WHERE (organization_id, sandbox, idempotency_key) = (:organization_id, :sandbox, :idempotency_key)
 """)
 _COLUMNS = """organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids, amount, atomic, reason,
-    idempotency_key, idempotency_hash"""
+    expected, idempotency_key, idempotency_hash"""
 _ACCEPT = text(f"""
     INSERT INTO reversals (id, created_at, {_COLUMNS}, digest)
     SELECT id, created_at, {_COLUMNS},
@@ -131,6 +135,7 @@ _ACCEPT = text(f"""
                  CAST(:api_key_id AS bigint) AS api_key_id, CAST(:member_id AS bigint) AS member_id,
                  CAST(:batch_id AS bigint) AS batch_id, CAST(:transaction_ids AS bigint[]) AS transaction_ids,
                  CAST(:amount AS bigint) AS amount, CAST(:atomic AS boolean) AS atomic, CAST(:reason AS text) AS reason,
+                 CAST(:expected AS bigint) AS expected,
                  CAST(:idempotency_key AS text) AS idempotency_key, CAST(:idempotency_hash AS bytea) AS idempotency_hash
          ) r
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING

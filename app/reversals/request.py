@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 from sqlalchemy import Connection, text
@@ -11,13 +11,22 @@ from sqlalchemy import Connection, text
 from app.batches.batch import ISSUED, NEVER_ISSUED
 from app.batches.fields import most_recipients
 from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, Refused
-from app.fields.field import Table, is_integer, kind
+from app.fields.field import Field, FieldFault, Schema, Table, is_integer, kind, reference_to
 from app.fields.kinds import ID, Array, Boolean, Integer, Text
 from app.organizations import OrganizationInMode
 from app.settings import INT64_MAX, Settings
 from app.values.ids import POSITIONS
 
 REASON_LENGTH_MAX = 255
+
+
+class OtherSum(PointsError):
+    """Another sum would come back than the caller expects."""
+
+    status = 409
+    field = "expect"
+    says = "Another sum than is expected would come back, so nothing is taken. Ask what would (POST …/reverse/verify)."
+
 
 BATCH = Integer(
     "batch",
@@ -51,10 +60,30 @@ REASON = Text(
     length_max=REASON_LENGTH_MAX,
     is_required=True,
 )
+EXPECTED = Table(
+    "ReverseExpect",
+    "What you believe comes back. If it would be another sum, nothing is taken.",
+    Integer("recoverable", "The points of all transactions together.", 100, minimum=0, is_required=True),
+)
+
+
+class Expect(Field[int]):
+    """The points that the caller believes to come back."""
+
+    SCHEMA: ClassVar[Schema] = reference_to(EXPECTED.schema_name)
+
+    def check(self, value: Any, limits: Settings) -> int:
+        points: Any = value.get("recoverable") if isinstance(value, dict) and len(value) == 1 else None
+        if not is_integer(points) or not 0 <= points <= INT64_MAX:
+            raise FieldFault("field must be an object with recoverable, an integer of points, and nothing else.")
+        return int(points)
+
+
+EXPECT = Expect("expect", "What you believe comes back. If it would be another sum, nothing is taken.")
 REVERSE = Table(
     "ReverseRequest",
     "Points to take back: of a `batch` or of `transactions`. A field that is not listed is a fault.",
-    *(BATCH, TRANSACTIONS, AMOUNT, ATOMIC, REASON),
+    *(BATCH, TRANSACTIONS, AMOUNT, ATOMIC, REASON, EXPECT),
 )
 
 
@@ -62,7 +91,7 @@ REVERSE = Table(
 class ReverseRequest:
     """A valid request to take points back: from a batch, or from transactions in this order.
 
-    `amount` is what to take from each; None: all that is left of it.
+    `amount` is what to take from each; None: all that is left of it. `expected` is the sum that must come back, if any.
     """
 
     batch_id: int | None
@@ -70,10 +99,12 @@ class ReverseRequest:
     amount: int | None
     atomic: bool
     reason: str
+    expected: int | None = None
 
     def meaning(self) -> bytes:
         """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
-        parts = (self.batch_id, self.transaction_ids, self.amount, self.atomic, self.reason)
+        parts = [self.batch_id, self.transaction_ids, self.amount, self.atomic, self.reason]
+        parts += [] if self.expected is None else [self.expected]  # Bodies of before mean what they meant.
         return hashlib.sha256(orjson.dumps(parts)).digest()
 
 
@@ -93,6 +124,7 @@ class ReverseReading:
         self._amount = AMOUNT.read(fields, self._faults, limits)
         self._atomic = ATOMIC.read(fields, self._faults, limits)
         self._reason = REASON.read(fields, self._faults, limits)
+        self._expected = EXPECT.read(fields, self._faults, limits)
         self.ids = [entry for entry in self._entries if _is_id(entry)]
 
     def _require_one(self, fields: Mapping[str, Any]) -> None:
@@ -125,6 +157,7 @@ class ReverseReading:
             amount=self._amount,
             atomic=bool(self._atomic),
             reason=self._reason or "",
+            expected=self._expected,
         )
 
 
@@ -147,7 +180,7 @@ class Recoverable:
     """How many points a reversal would take (0 when refused), and how many of its `transactions` are in each state.
 
     `held_points` of the recoverable ones are held, the others are their users'. Some of `held` and `credited` may have
-    fewer points left than the amount to take.
+    fewer points left than the amount to take. `queued` are the reversals of these transactions that are not done yet.
     """
 
     refusal: PointsError | None
@@ -158,6 +191,7 @@ class Recoverable:
     credited: int
     already_reversed: int
     not_debited: int
+    queued: int
 
 
 def recoverable(
@@ -169,6 +203,7 @@ def recoverable(
         "batch_id": request.batch_id,
         "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
         "amount": request.amount,
+        "batch_ids": list({transaction_id // POSITIONS for transaction_id in request.transaction_ids or ()}),
     }
     row = connection.execute(_RECOVERABLE, parameters).one()
     is_short = request.atomic and row.served < row.transactions
@@ -180,27 +215,37 @@ def recoverable(
         refusal = BatchNotIssued()
     elif batch_status not in (None, ISSUED):
         refusal = Refused("The batch is not issued, so nothing can be taken back yet.")
+    elif request.expected not in (None, 0 if is_short else points):
+        refusal = OtherSum()
     elif is_short:
         refusal = Refused("Not all of it can be taken back, so with atomic nothing is.")
     elif points == 0:
         refusal = Refused("Nothing is left that could be taken back.")
     elif organization.balance + points > INT64_MAX:
         refusal = BalanceTooLarge()
+    takes = refusal is None or (isinstance(refusal, OtherSum) and not is_short)
     return Recoverable(
         refusal=refusal,
-        recoverable=0 if refusal else points,
-        held_points=0 if refusal else int(row.held_points),
+        recoverable=points if takes else 0,
+        held_points=int(row.held_points) if takes else 0,
         transactions=row.transactions,
         held=row.held,
         credited=row.credited,
         already_reversed=row.already_reversed,
         not_debited=row.transactions - row.held - row.credited - row.already_reversed,
+        queued=row.queued,
     )
 
 
 # Each transaction is looked up by itself, as in a drain.
 _RECOVERABLE = text(f"""
-    SELECT count(*) AS transactions,
+    SELECT (SELECT count(*) FROM reversals
+            WHERE organization_id = :organization_id AND status = 'queued'
+              AND CASE WHEN CAST(:batch_id AS bigint) IS NOT NULL
+                       THEN reversal_batches(batch_id, transaction_ids) @> ARRAY[CAST(:batch_id AS bigint)]
+                       ELSE batch_id = ANY(CAST(:batch_ids AS bigint[]))
+                            OR transaction_ids && CAST(:transaction_ids AS bigint[]) END) AS queued,
+           count(*) AS transactions,
            count(*) FILTER (WHERE debited AND points_left > 0 AND NOT credited) AS held,
            count(*) FILTER (WHERE debited AND points_left > 0 AND credited) AS credited,
            count(*) FILTER (WHERE debited AND points_left = 0) AS already_reversed,

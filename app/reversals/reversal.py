@@ -11,7 +11,7 @@ from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.noun import Noun
 from app.noun_fields import Id, Points, Shown, says, says_one_of
 from app.postgres.database import digest, fetch_all
-from app.reversals.request import Recoverable
+from app.reversals.request import OtherSum, Recoverable
 from app.scope import Scope
 from app.values.ids import POSITIONS
 
@@ -22,7 +22,7 @@ STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
 # `codes` stands for those of its entries.
 DIGESTED = (
     *("id", "organization_id", "sandbox", "api_key_id", "member_id", "batch_id", "amount", "atomic", "reason"),
-    *("is_return", "idempotency_key", "idempotency_hash", "created_at", "refusal", "done_at", "codes"),
+    *("expected", "is_return", "idempotency_key", "idempotency_hash", "created_at", "refusal", "done_at", "codes"),
 )
 # The codes of the entries of a reversal `r`.
 CODES = """(SELECT string_agg(position || code, ',' ORDER BY position) FROM reversal_entries
@@ -58,7 +58,7 @@ class Reversal(NamedTuple):
     refusal: Annotated[
         str | None,
         says_one_of(
-            (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code),
+            (OrganizationDisabled.code, BatchNotIssued.code, OtherSum.code, BalanceTooLarge.code),
             "Why it was refused, as a stable word; null unless it was refused.",
             None,
         ),
@@ -165,9 +165,11 @@ _FORGET_IDEMPOTENCY_KEYS = text(f"""
 """)
 
 
-def absent(connection: Connection, transaction_ids: Sequence[int], scope: Scope) -> set[int]:
-    """Return the ids that belong to no transaction of the organization and mode."""
-    parameters = {"ids": list(transaction_ids), **scope._asdict()}
+def absent(
+    connection: Connection, transaction_ids: Sequence[int], scope: Scope, *, sent_by: int | None = None
+) -> set[int]:
+    """Return the ids that belong to no transaction of the organization and mode, or that its key has not sent."""
+    parameters = {"ids": list(transaction_ids), **scope._asdict(), "sent_by": sent_by}
     return set(connection.execute(_ABSENT, parameters).scalars())
 
 
@@ -177,6 +179,8 @@ _ABSENT = text(f"""
                        WHERE batch_id = ids.id / {POSITIONS} AND position = ids.id % {POSITIONS}
                          AND organization_id = :organization_id LIMIT 1) t ON true
     WHERE t.sandbox IS DISTINCT FROM CAST(:sandbox AS boolean)
+       OR CAST(:sent_by AS bigint) IS NOT NULL
+          AND NOT EXISTS (SELECT FROM batches WHERE batches.id = ids.id / {POSITIONS} AND api_key_id = :sent_by)
 """)
 
 
@@ -209,5 +213,5 @@ def whole_reversal_payload(reversal: Reversal, entries: Sequence[EntryRow]) -> d
 
 def recoverable_additions(verdict: Recoverable) -> dict[str, int]:
     """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
-    names = ("recoverable", "transactions", "held", "credited", "already_reversed", "not_debited")
+    names = ("recoverable", "transactions", "held", "credited", "already_reversed", "not_debited", "queued")
     return {name: getattr(verdict, name) for name in names}

@@ -73,52 +73,6 @@ CREATE FUNCTION paid_count(balance bigint, recipients int, amount bigint, runnin
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS 'SELECT CASE WHEN $4 IS NULL THEN least($2, $1 / $3)::int ELSE width_bucket($1, $4) END';
 
--- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
--- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
--- the keys with bounds, whose sends are accepted by themselves (app/batches/accept.py).
-CREATE TABLE api_keys (
-    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
-    organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
-    sandbox boolean NOT NULL,
-    hash bytea NOT NULL CONSTRAINT uq_api_keys_hash UNIQUE
-        CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
-    start text COLLATE "C" NOT NULL,
-    name text COLLATE "C" CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
-    scopes text[] COLLATE "C" CONSTRAINT ck_api_keys_scopes_known CHECK (
-            cardinality(scopes) >= 1 AND scopes <@ ARRAY['read', 'send', 'reverse', 'webhooks', 'approve']),
-    expires_at timestamptz,
-    batch_limit bigint CONSTRAINT ck_api_keys_batch_limit_positive CHECK (batch_limit > 0),
-    daily_limit bigint CONSTRAINT ck_api_keys_daily_limit_positive CHECK (daily_limit > 0),
-    is_bounded boolean NOT NULL
-        GENERATED ALWAYS AS (num_nonnulls(scopes, expires_at, batch_limit, daily_limit) > 0) STORED,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    last_used_at timestamptz,
-    revoked_at timestamptz
-);
-CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
-
--- The points that a key with a `daily_limit` has used of a day: each batch that was accepted then counts with all its
--- points. What was refused, cancelled or not paid of them stands in `points_given_back`, until the key's next send on
--- that day takes it off. So only who accepts a send of the key locks this row, and no drain waits for it.
--- `limit_reached_at` is when the first send of the day was refused for the limit. Each send updates this row.
-CREATE TABLE key_days (
-    api_key_id bigint NOT NULL,
-    daily_limit bigint NOT NULL,
-    used bigint NOT NULL DEFAULT 0,
-    limit_reached_at timestamptz,
-    day date NOT NULL,
-    CONSTRAINT pk_key_days PRIMARY KEY (api_key_id, day),
-    CONSTRAINT ck_key_days_used_within_the_limit CHECK (used BETWEEN 0 AND daily_limit)
-) WITH (fillfactor = 50);
-
--- Points that count on a key's day no longer, to be taken off it. Those of days that are over stay here.
-CREATE TABLE points_given_back (
-    api_key_id bigint NOT NULL,
-    points bigint NOT NULL CONSTRAINT ck_points_given_back_points_positive CHECK (points > 0),
-    day date NOT NULL
-);
-CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day);
-
 -- A key of the platform's own programs, stored as its SHA-256; `name` tells people which program has it.
 CREATE TABLE platform_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_platform_keys PRIMARY KEY,
@@ -168,6 +122,59 @@ CREATE TABLE members (
 );
 CREATE UNIQUE INDEX uq_members_email_key ON members (email_key, organization_id) WHERE removed_at IS NULL;
 CREATE INDEX ix_members_organization_id ON members (organization_id);
+
+-- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
+-- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
+-- the keys with bounds, whose sends are accepted by themselves (app/batches/accept.py). `made_by_…` is who made it: a
+-- member, a program of the platform, or an operator by a command (the system user).
+CREATE TABLE api_keys (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
+    sandbox boolean NOT NULL,
+    hash bytea NOT NULL CONSTRAINT uq_api_keys_hash UNIQUE
+        CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
+    start text COLLATE "C" NOT NULL,
+    name text COLLATE "C" CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
+    scopes text[] COLLATE "C" CONSTRAINT ck_api_keys_scopes_known CHECK (
+            cardinality(scopes) >= 1 AND scopes <@ ARRAY['read', 'send', 'reverse', 'webhooks', 'approve']),
+    expires_at timestamptz,
+    batch_limit bigint CONSTRAINT ck_api_keys_batch_limit_positive CHECK (batch_limit > 0),
+    daily_limit bigint CONSTRAINT ck_api_keys_daily_limit_positive CHECK (daily_limit > 0),
+    is_bounded boolean NOT NULL
+        GENERATED ALWAYS AS (num_nonnulls(scopes, expires_at, batch_limit, daily_limit) > 0) STORED,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    made_by_member_id bigint CONSTRAINT fk_api_keys_made_by_member_id REFERENCES members (id),
+    made_by_platform_key_id bigint CONSTRAINT fk_api_keys_made_by_platform_key_id REFERENCES platform_keys (id),
+    made_by_operator text COLLATE "C"
+        CONSTRAINT ck_api_keys_made_by_operator_length CHECK (char_length(made_by_operator) BETWEEN 1 AND 100),
+    last_used_at timestamptz,
+    revoked_at timestamptz,
+    CONSTRAINT ck_api_keys_made_by_one CHECK (
+        num_nonnulls(made_by_member_id, made_by_platform_key_id, made_by_operator) <= 1)
+);
+CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
+
+-- The points that a key with a `daily_limit` has used of a day: each batch that was accepted then counts with all its
+-- points. What was refused, cancelled or not paid of them stands in `points_given_back`, until the key's next send on
+-- that day takes it off. So only who accepts a send of the key locks this row, and no drain waits for it.
+-- `limit_reached_at` is when the first send of the day was refused for the limit. Each send updates this row.
+CREATE TABLE key_days (
+    api_key_id bigint NOT NULL,
+    daily_limit bigint NOT NULL,
+    used bigint NOT NULL DEFAULT 0,
+    limit_reached_at timestamptz,
+    day date NOT NULL,
+    CONSTRAINT pk_key_days PRIMARY KEY (api_key_id, day),
+    CONSTRAINT ck_key_days_used_within_the_limit CHECK (used BETWEEN 0 AND daily_limit)
+) WITH (fillfactor = 50);
+
+-- Points that count on a key's day no longer, to be taken off it. Those of days that are over stay here.
+CREATE TABLE points_given_back (
+    api_key_id bigint NOT NULL,
+    points bigint NOT NULL CONSTRAINT ck_points_given_back_points_positive CHECK (points > 0),
+    day date NOT NULL
+);
+CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day);
 
 -- A member's session in one browser, found by the SHA-256 of a random token. `browser` and `address` are what the
 -- browser said when it began. `opens_others`: it began with a password that was counted as a try for all members of the
@@ -355,7 +362,8 @@ CREATE TABLE former_addresses (
 --
 -- While it is `awaiting_approval` it is neither scheduled nor in the queue. Once it is approved, `queue_place` is the id
 -- that it would have, had it been accepted then; null: its place in the queue is its `id`. It is approved or rejected by
--- a member or a key, and by neither if it is rejected because nobody answered in time.
+-- a member or a key, and by neither if it is rejected because nobody answered in time. `awaiting_since` is when it was moved
+-- beyond what its approval was good for, and awaited another; null: it awaits one since it was accepted, or none.
 --
 -- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
 --
@@ -397,6 +405,7 @@ CREATE TABLE batches (
     retry_at timestamptz,
     send_at timestamptz,
     cancelled_at timestamptz,
+    awaiting_since timestamptz,
     approved_at timestamptz,
     rejected_at timestamptz,
     answered_by_member_id bigint,
@@ -475,8 +484,9 @@ CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelle
 -- The queue, in order. Only queued batches are in it, so it stays small.
 CREATE INDEX ix_batches_queued ON batches (organization_id, coalesce(queue_place, id)) WHERE status = 'queued';
 -- What awaits an approval: by its time, for the rejection of what nobody answers, and that of each organization and mode.
-CREATE INDEX ix_batches_unanswered ON batches (created_at, id) WHERE status = 'awaiting_approval';
-CREATE INDEX ix_batches_awaiting ON batches (organization_id, sandbox, created_at) WHERE status = 'awaiting_approval';
+CREATE INDEX ix_batches_unanswered ON batches (coalesce(awaiting_since, created_at), id) WHERE status = 'awaiting_approval';
+CREATE INDEX ix_batches_awaiting ON batches (organization_id, sandbox, coalesce(awaiting_since, created_at))
+    WHERE status = 'awaiting_approval';
 -- What was never issued, for erasures: no transaction leads to its addresses.
 CREATE INDEX ix_batches_never_issued ON batches (organization_id, id) WHERE status IN ('refused', 'cancelled', 'rejected');
 -- Scheduled batches by their time: for the release, and for the limit of each organization and mode.
@@ -653,7 +663,8 @@ CREATE INDEX ix_refills_created ON refills (organization_id, sandbox, created_at
 
 -- An accepted request to take points back: of a whole batch, or of transactions in request order. Ids come from the
 -- sequence of the batches, so that one order by id holds across sends and reversals. `amount` is what to take from each
--- transaction; null: all that is left of it. The columns from `done_at` on are null until the reversal is done. A
+-- transaction; null: all that is left of it. `expected` is the sum that must come back, or nothing is taken; null: any.
+-- The columns from `done_at` on are null until the reversal is done. A
 -- return (`is_return`) is made by the service: it takes the points of the batch that were held for too long, and is
 -- done when it is written. As with a batch, there is no foreign key to the organization.
 CREATE TABLE reversals (
@@ -670,6 +681,7 @@ CREATE TABLE reversals (
     atomic boolean NOT NULL,
     reason text COLLATE "C" NOT NULL
         CONSTRAINT ck_reversals_reason_length CHECK (char_length(reason) BETWEEN 1 AND 255),
+    expected bigint CONSTRAINT ck_reversals_expected_not_negative CHECK (expected >= 0),
     is_return boolean NOT NULL DEFAULT false,
     idempotency_key text COLLATE "C"
         CONSTRAINT ck_reversals_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
@@ -917,12 +929,15 @@ CREATE TRIGGER batches_final_once
 CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
     FOR EACH ROW WHEN (OLD.status = 'awaiting_approval' AND NEW.status IN ('issued', 'refused')
                        OR OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
+                          AND NOT (NEW.status = 'awaiting_approval' AND OLD.approved_at IS NOT NULL)
                        OR OLD.status = 'queued' AND NEW.status IN ('awaiting_approval', 'scheduled', 'rejected'))
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_answered_once
     BEFORE UPDATE OF approved_at, rejected_at, answered_by_member_id, answered_by_key_id, rejection_reason,
                      queue_place ON batches
-    FOR EACH ROW WHEN (OLD.status <> 'awaiting_approval') EXECUTE FUNCTION refuse_change();
+    FOR EACH ROW WHEN (OLD.status <> 'awaiting_approval'
+                       AND NOT (OLD.status = 'scheduled' AND NEW.status = 'awaiting_approval'))
+    EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_moved_while_scheduled BEFORE UPDATE OF send_at ON batches
     FOR EACH ROW WHEN (OLD.status <> 'scheduled') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_written_once
@@ -939,7 +954,7 @@ CREATE TRIGGER transactions_returned_once BEFORE UPDATE OF returned_at ON transa
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER reversals_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids,
-                               amount, atomic, reason, is_return ON reversals
+                               amount, atomic, reason, expected, is_return ON reversals
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER reversals_final_once
     BEFORE UPDATE OF status, refusal, done_at, reversed_amount, current_balance ON reversals
@@ -960,8 +975,8 @@ CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idemp
                        AND (NEW.idempotency_key <> OLD.idempotency_key OR NEW.idempotency_hash <> ''))
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_made_once
-    BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash, scopes, expires_at, batch_limit, daily_limit
-    ON api_keys
+    BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash, scopes, expires_at, batch_limit, daily_limit,
+                               made_by_member_id, made_by_platform_key_id, made_by_operator ON api_keys
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER key_days_of_a_key BEFORE DELETE OR UPDATE OF api_key_id, day, daily_limit ON key_days
     FOR EACH ROW EXECUTE FUNCTION refuse_change();

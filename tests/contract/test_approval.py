@@ -142,6 +142,78 @@ def test_approved_before_its_time_it_is_scheduled_and_can_then_be_moved(careful:
     assert success(careful.live.cancel(batch_id))["approval"] is not None
 
 
+def test_an_approval_is_good_for_seven_days_and_what_is_moved_beyond_awaits_another(service: Service) -> None:
+    careful = organization(service, sandbox_balance=1_000)
+    careful.change(approval_above=100, approval_of="all")
+    sender, approver = careful.new_key(sandbox=True), careful.new_key(sandbox=True)
+
+    def in_days(days: float) -> dict[str, Any]:
+        return {"send_at": (noon + timedelta(days=days)).isoformat()}
+
+    noon = sender.go_to_noon(20)
+    batch_id = _awaiting(sender, **in_days(1))
+    success(approver.approve(batch_id))
+    assert success(sender.move(batch_id, in_days(6.9)))["status"] == "scheduled"
+    moved = success(sender.move(batch_id, in_days(7.1)))
+    assert (moved["status"], moved["approval"], moved["final"]) == ("awaiting_approval", None, False)
+    assert moved["send_at"].startswith(in_days(7.1)["send_at"][:19])
+    refusal(sender.move(batch_id, in_days(1)), 409, "batch")
+    refusal(sender.approve(batch_id), 403, "batch")
+    noon = sender.go_to_noon(26)  # Six days later: it was sent more than seven days ago, but awaits since six.
+    assert _is(sender, batch_id, "awaiting_approval")
+    assert success(approver.approve(batch_id))["status"] == "scheduled"
+    sender.go_to_noon(28)
+    until(lambda: sender.is_issued(batch_id), within_s=60)
+    told = ["awaiting_approval", "approved", "scheduled", "scheduled"]
+    until(lambda: len(_told(sender, batch_id)) == 8)
+    assert [kind.removeprefix("batch.") for kind, _ in _told(sender, batch_id)] == [*told, *told[:3], "issued"]
+    free = success(sender.send({"recipient": address(), "amount": 1, "send_at": in_days(3)["send_at"]}), 202)
+    assert success(sender.move(free["batch_id"], in_days(90)))["status"] == "scheduled", "it was never approved"
+
+
+def test_who_approves_sees_every_recipient_before_the_issue_and_what_awaits_and_nothing_else(
+    service: Service,
+) -> None:
+    careful = organization(service, 1_000)
+    careful.change(approval_above=100, approval_of="all")
+    approves, sender = careful.new_key(scopes=["approve"]), careful.new_key(scopes=["send"])
+    items = [{"email": address(), "amount": 50 + place, "reference": f"r{place}"} for place in range(5)]
+    items[3]["label"] = "Own"
+    shown = [{"label": "L"} | item for item in items]
+    body = {"items": items, "label": "L"}
+    verdict = sender.verify(body).json()["additional_data"]
+    assert verdict["awaits_approval"] is True
+    assert sender.verify({"recipient": address(), "amount": 100}).json()["additional_data"]["awaits_approval"] is False
+    batch_id = success(sender.send(body), 202)["batch_id"]
+    plain = success(careful.live.send({"recipients": [one["email"] for one in items], "amount": 1}), 201)[
+        "transactions"
+    ]
+    others = careful.live.listed("batches", status="issued")[0]["batch_id"]
+    path = f"batches/{batch_id}/recipients"
+    for limit in (1, 2, 5, 100):
+        assert approves.listed(path, limit=limit) == shown
+    assert approves.batch(batch_id)["status"] == "awaiting_approval"
+    assert [one["batch_id"] for one in approves.listed("batches", status="awaiting_approval")] == [batch_id]
+    assert {one["status"] for one in approves.listed("batches")} == {"awaiting_approval"}
+    assert approves.listed("batches", status="issued") == []
+    for hidden in (f"batches/{others}", f"batches/{others}/recipients"):
+        refusal(approves.get(f"/v1/{hidden}"), 404, "batch")
+    refusal(sender.get(f"/v1/{path}"), 403, "authorization")
+    for stranger in (careful.development, organization(service, 1).live):
+        refusal(stranger.get(f"/v1/{path}"), 404, "batch")
+    refusal(approves.get(f"/v1/{path}", limit=0), 400, "limit")
+    cursor = success(approves.get(f"/v1/{path}", limit=1))["next_cursor"]
+    refusal(careful.live.get(f"/v1/batches/{others}/recipients", cursor=cursor), 400, "cursor")
+    refusal(approves.get(f"/v1/{path}", email="x@example.com"), 400, "email")
+    success(approves.approve(batch_id))
+    until(lambda: approves.batch(batch_id)["final"], every_s=0.1)
+    for key in (approves, careful.live):
+        assert key.listed(path, limit=3) == shown
+    assert careful.live.listed(f"batches/{others}/recipients") == [
+        {"email": one["email"], "amount": 1, "label": None, "reference": None} for one in plain
+    ]
+
+
 def test_what_nobody_answers_for_seven_days_is_rejected_by_itself(careful: Organization) -> None:
     sandbox = careful.development
     answered, waiting = _awaiting(sandbox), _awaiting(sandbox)

@@ -5,10 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.contract.calls import Key, Organization, address, nothing_changes, organization, refusal, success
-from tests.contract.reversing import reverse
+from tests.contract.reversing import reverse, send, taken
 from tests.deadline import until
 from tests.service.up import Service
 
@@ -25,10 +26,12 @@ _CALLS: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/transactions/1/extend", {"held_until": "2999-01-01T00:00:00Z"}, {"send"}),
     ("POST", "/v1/points/reverse/verify", {"batch": 1, "reason": "x"}, {"reverse"}),
     ("POST", "/v1/points/reverse", {"batch": 1, "reason": "x"}, {"reverse"}),
-    *(("GET", f"/v1/{name}", None, {"read"}) for name in ("batches", "transactions", "reversals", "events")),
+    *(("GET", f"/v1/{name}", None, {"read"}) for name in ("transactions", "reversals", "events")),
     *(("GET", f"/v1/{name}", None, {"read"}) for name in ("requests", "statement")),
     ("GET", "/v1/transactions/1", None, {"read"}),
-    ("GET", "/v1/batches/1", None, {"read", "send"}),
+    ("GET", "/v1/batches", None, {"read", "approve"}),
+    ("GET", "/v1/batches/1", None, {"read", "send", "approve"}),
+    ("GET", "/v1/batches/1/recipients", None, {"read", "approve"}),
     ("GET", "/v1/reversals/1", None, {"read", "reverse"}),
     ("GET", "/v1/organization", None, {"read", "send", "reverse", "webhooks", "approve"}),
     ("POST", "/v1/webhooks", {}, {"webhooks"}),
@@ -89,22 +92,54 @@ def test_a_missing_scope_is_answered_before_any_fault_and_a_key_without_scopes_h
         assert answer.status_code != 403 or answer.json()["additional_data"]["code"] != "insufficient_scope"
 
 
-def test_who_may_send_or_reverse_and_not_read_sees_only_what_became_of_its_own_calls(
-    made: Organization, keys: dict[str, Key]
-) -> None:
-    sends, reverses, reads = (keys[scope] for scope in ("send", "reverse", "read"))
-    mine, others = (key.queue({"recipient": address(), "amount": 2}) for key in (sends, made.live))
-    until(lambda: made.live.is_issued(mine) and made.live.is_issued(others), every_s=0.1)
-    assert sends.batch(mine) == reads.batch(mine)
-    refusal(sends.get(f"/v1/batches/{others}"), 404, "batch")
-    reads.batch(others)
-    back, back_of_others = (
-        success(reverse(key, {"batch": batch}), 201)["reversal_id"]
-        for key, batch in ((reverses, mine), (made.live, others))
-    )
-    success(reverses.get(f"/v1/reversals/{back}"))
-    refusal(reverses.get(f"/v1/reversals/{back_of_others}"), 404, "reversal")
-    success(reads.get(f"/v1/reversals/{back_of_others}"))
+def test_a_key_without_read_sees_and_changes_only_what_it_has_sent(made: Organization, keys: dict[str, Key]) -> None:
+    own, later = made.new_key(scopes=["send", "reverse"]), datetime.now(UTC) + timedelta(days=1)
+    stranger = organization(made.service, 10).live
+    one = address()
+    held = {"recipient": one, "amount": 2, "hold_days": 1}
+    scheduled = {"recipient": one, "amount": 2, "send_at": later.isoformat()}
+
+    def calls_about(key: Key, issued: int, transaction: int, waiting: int, reversal: int) -> list[httpx.Response]:
+        """Make each call that shows or changes something sent, those that change last."""
+        moved, held_until = (later + timedelta(hours=1)).isoformat(), (later + timedelta(days=1)).isoformat()
+        batches: list[dict[str, Any]] = [
+            {"batch": issued, "reason": "x"},
+            {"transactions": [transaction], "reason": "x"},
+        ]
+        return [
+            key.get(f"/v1/batches/{issued}"),
+            key.get(f"/v1/reversals/{reversal}"),
+            *(key.call("POST", "/v1/points/reverse/verify", json=body) for body in batches),
+            key.call("POST", f"/v1/transactions/{transaction}/extend", json={"held_until": held_until}),
+            key.move(waiting, {"send_at": moved}),
+            key.cancel(waiting),
+            *(reverse(key, body, Idempotency_Key=f"{issued}-back") for body in batches[:1]),
+            reverse(key, batches[1]),
+        ]
+
+    def sent_by(key: Key) -> tuple[int, int, int, int]:
+        issued, [transaction] = send(key, held)
+        waiting, to_reverse = success(key.send(scheduled), 202)["batch_id"], send(key, held)[0]
+        body = {"batch": to_reverse, "reason": "x"}
+        return issued, transaction, waiting, taken(key, body, Idempotency_Key=f"{to_reverse}-of")["reversal_id"]
+
+    def counted_by(key: Key) -> int:
+        counted = success(key.call("POST", "/v1/points/sent-before", json={"recipient": one, "amount": 2}))
+        return int(counted["batch_count"])
+
+    of_others = sent_by(made.live)
+    assert (counted_by(made.live), counted_by(own)) == (2, 0)
+    of_own = sent_by(own)
+    with nothing_changes(made.live):
+        refused = [(each.status_code, each.json()["errors"]) for each in calls_about(own, *of_others)]
+        assert refused == [(each.status_code, each.json()["errors"]) for each in calls_about(stranger, *of_others)]
+        assert {status for status, _ in refused} == {404, 400}, "400 for the ids in a body"
+    assert {each.status_code for each in calls_about(own, *of_own)} == {200, 201}
+    sees_all = made.new_key(scopes=["read", "send", "reverse"])
+    assert {each.status_code for each in calls_about(sees_all, *of_others)} == {200, 201}
+    # Another key has used the idempotency key, for the same body.
+    again = {"batch": of_others[0], "reason": "x"}
+    refusal(reverse(own, again, Idempotency_Key=f"{of_others[0]}-back"), 404, "batch")
 
 
 def test_a_key_is_made_listed_and_told_with_its_bounds(service: Service) -> None:

@@ -93,6 +93,38 @@ def test_an_atomic_reversal_takes_all_or_none(acme: Organization) -> None:
     assert outcomes(taken(acme.live, {"transactions": [ids[0]], "atomic": True})) == [(10, None)]
 
 
+def test_nothing_is_taken_if_another_sum_than_expected_would_come_back(acme: Organization) -> None:
+    batch_id, ids = send(acme.live, {"recipients": addresses(2), "amount": 10})
+    body, key = {"batch": batch_id}, address()
+    faults: tuple[object, ...] = (
+        {},
+        [],
+        "",
+        20,
+        {"recoverable": -1},
+        {"recoverable": "20"},
+        {"amount": 20},
+        {"recoverable": None},
+    )
+    for bad in faults:
+        refusal(reverse(acme.live, body | {"expect": bad}), 400, "expect")
+    with nothing_changes(acme.live):
+        for expected in (19, 21, 0):
+            wrong = body | {"expect": {"recoverable": expected}}
+            refusal(reverse(acme.live, wrong, Idempotency_Key=key), 409, "expect")
+            found = would_take(acme.live, wrong)
+            assert (found["validated"], found["recoverable"]) == (False, 20)
+    first = reverse(acme.live, {"transactions": ids[:1], "amount": 1}, Prefer="respond-async")
+    refusal(reverse(acme.live, body | {"expect": {"recoverable": 20}}), 409, "expect")
+    assert first.status_code == 202
+    assert would_take(acme.live, body | {"expect": {"recoverable": 19}})["validated"] is True
+    for _ in range(2):
+        right = body | {"expect": {"recoverable": 19}}
+        assert taken(acme.live, right, Idempotency_Key=key)["amount"] == 19, "a refusal has not used up the key"
+    whole = {"transactions": ids, "atomic": True, "expect": {"recoverable": 0}}
+    assert taken(acme.live, whole)["amount"] == 0
+
+
 def test_items_are_taken_back_at_their_own_amounts(acme: Organization) -> None:
     items = [{"email": address(), "amount": amount} for amount in (5, 7)]
     batch_id, _ = send(acme.live, {"items": items})
@@ -191,6 +223,7 @@ def test_verify_says_what_would_come_back_and_changes_nothing(service: Service) 
             "credited": 1,
             "already_reversed": 1,
             "not_debited": 1,
+            "queued": 0,
         }
         assert would_take(acme.live, {"transactions": ids[:3], "amount": 3})["recoverable"] == 6
         for body in ({"batch": batch_id, "atomic": True}, {"transactions": ids[3:]}, {"batch": batch_id, "amount": 11}):

@@ -83,6 +83,8 @@ def test_what_awaits_an_approval_is_approved_or_rejected_with_another_key(servic
     with points_of(half, made.development, service.url) as sender, points_of(half, other, service.url) as approver:
         first, second = (sender.send(recipients=[address()], amount=5).batch_id for _ in range(2))
         waiting = sender.batches.get(first)
+        assert [one.amount for one in approver.batches.recipients(first, page_size=1)] == [5]
+        assert sender.verify(recipients=[address()], amount=5).awaits_approval
         assert (waiting.status, waiting.final, waiting.approval) == ("awaiting_approval", False, None)
         with pytest.raises(Refused) as own:
             sender.batches.approve(first)

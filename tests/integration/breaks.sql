@@ -645,6 +645,10 @@ UPDATE events SET type = 'batch.approved' WHERE type = 'batch.rejected';
 -- a batch that is over or was answered and a reversal that took something have one event each, of their type: batch 22
 UPDATE events SET type = 'batch.approved' WHERE batch_id = 22;
 
+-- a key that approves what another key of its maker has sent
+-- who has answered a batch is another person than who has sent it: batch 20; batch 21
+UPDATE api_keys SET made_by_member_id = 1 WHERE organization_id = 6;
+
 -- an approval by a key of another organization
 -- a batch and a reversal are as they were accepted and answered: batch 20
 -- a key, a member and what they sent belong to one organization and mode: approval 20

@@ -1,11 +1,19 @@
-"""A second pair of eyes in the console: who sees what awaits an approval, and who answers it."""
+"""A second pair of eyes in the console: who sees what awaits an approval, who answers it, and who is who."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 from flask import Flask
 
-from app import organizations
+from app import api_keys, organizations
+from app.members import members
+from app.platform import keys as platform_keys
+from app.postgres.database import transaction
+from app.scope import Author
 from tests.integration import books
-from tests.integration.console_lists import checked, confirm, value
+from tests.integration.console_lists import checked, confirm, rows_of, value
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker", "balanced")
@@ -26,7 +34,7 @@ def _send(of: Visitor) -> str:
     path = checked(of, _LIST, label="Spring")
     page = words_of(of.get(f"{path}/confirm"))
     assert "It awaits an approval by somebody other than you , because it is of more than 100 points." in page
-    answer = confirm(of, path)
+    answer = confirm(of, path, again="yes")
     assert answer.status_code == 303, answer.text
     outcome = words_of(of.get(answer.location))
     assert "Awaiting approval" in outcome
@@ -47,7 +55,7 @@ def test_a_list_above_the_limit_is_issued_once_an_approver_who_has_not_sent_it_s
     assert "Approve or reject it" in bo.get(batch).text
     page = words_of(bo.get(f"{batch}/approval"))
     assert "Points to issue 101 to 2 recipients Balance now 1,000 Sent by Ann Sender" in page
-    assert "ada@example.com 30 bob@example.com 71" in page
+    assert "ada@example.com 30 Spring – bob@example.com 71 Spring –" in page
     answer = bo.post(f"{batch}/approve", of=f"{batch}/approval")
     assert answer.status_code == 303
     assert "is approved." in words_of(bo.get(answer.location))
@@ -97,3 +105,101 @@ def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organiza
         assert "Whoever has sent a batch cannot" in words_of(mary.get(told.location))
     cancelled = mary.post(f"{batch}/cancel", of=f"{batch}/cancel")
     assert "is cancelled: nobody was debited" in words_of(mary.get(cancelled.location))
+
+
+class _Party(NamedTuple):
+    """A member or a key: whose pair of eyes it is, how it sends a batch, and how it is refused as the sender's."""
+
+    person: str
+    send: Callable[[], int]
+    is_refused: Callable[[int, str], bool]
+
+
+def _by_member(person: str, of: Visitor) -> _Party:
+    def is_refused(batch_id: int, verb: str) -> bool:
+        told = of.post(f"/batches/{batch_id}/{verb}", of="/batches", reason="x")
+        return "Whoever has sent a batch cannot" in words_of(of.get(told.location))
+
+    return _Party(person, lambda: int(_send(of).rpartition("/")[2]), is_refused)
+
+
+def _by_key(person: str, app: Flask, key: str) -> _Party:
+    client, headers = app.test_client(), {"Authorization": f"Bearer {key}"}
+
+    def send() -> int:
+        body = {"recipients": ["ada@example.com"], "amount": 101}
+        answer = client.post("/v1/points/send", json=body, headers=headers | {"Prefer": "respond-async"})
+        return int(answer.get_json()["data"]["batch_id"])
+
+    def is_refused(batch_id: int, verb: str) -> bool:
+        body = {"reason": "x"} if verb == "reject" else None
+        answer = client.post(f"/v1/batches/{batch_id}/{verb}", json=body, headers=headers)
+        return answer.status_code == 403 and "batch" in answer.get_json()["errors"]
+
+    return _Party(person, send, is_refused)
+
+
+def _key_of_member(of: Visitor) -> str:
+    """Make a key on the page."""
+    [key] = re.findall(r"pts_live_\w+", of.post("/keys", of="/keys", name="Till", mode="live").text)
+    return str(key)
+
+
+def _key_made_by(organization_id: int, by: Author) -> str:
+    with transaction(by=by) as connection:
+        return api_keys.create(connection, organization_id, sandbox=False)[1]
+
+
+def test_one_person_is_one_pair_of_eyes_as_any_member_and_by_any_key_of_theirs(
+    app: Flask, organization_id: int
+) -> None:
+    books.run(organizations.change, organization_id, {"approval_of": "all"})
+    bo = visitor(app, organization_id, "admin")
+    early = visitor(app, organization_id, "admin", "Cy.Early@example.com")
+    program = Author(platform_key_id=books.run(platform_keys.create, "Sign-up")[0].id)
+    parties = {
+        "Cy, later removed": _by_member("Cy", early),
+        "key of Cy, later removed": _by_key("Cy", app, _key_of_member(early)),
+        "Bo": _by_member("Bo", bo),
+        "key of Bo": _by_key("Bo", app, _key_of_member(bo)),
+        "another key of Bo": _by_key("Bo", app, _key_of_member(bo)),
+        "key of a program": _by_key("key 1", app, _key_made_by(organization_id, program)),
+        "another of that program": _by_key("key 2", app, _key_made_by(organization_id, program)),
+        "key of an operator": _by_key("key 3", app, _key_made_by(organization_id, Author(operator="ada"))),
+        "another of that operator": _by_key("key 4", app, _key_made_by(organization_id, Author(operator="ada"))),
+    }
+    sent = {name: party.send() for name, party in parties.items()}
+    with transaction() as connection:
+        members.remove(connection, members.lock(connection, early.member_id), by=None)
+    again = visitor(app, organization_id, "approver", "cy.early@EXAMPLE.com")
+    del parties["Cy, later removed"]
+    parties["Cy, added again"] = _by_member("Cy", again)
+    sent["Cy, added again"] = parties["Cy, added again"].send()
+    persons = {name: party.person for name, party in parties.items()} | {"Cy, later removed": "Cy"}
+    for sender, batch_id in sent.items():
+        is_own = {name: party.person == persons[sender] for name, party in parties.items()}
+        for name in sorted(parties, key=is_own.__getitem__, reverse=True):  # First those who may not.
+            refused = [parties[name].is_refused(batch_id, verb) for verb in ("reject", "approve")[not is_own[name] :]]
+            assert refused == [is_own[name]] * len(refused), f"{name} answers what {sender} has sent"
+        assert value(f"SELECT status FROM batches WHERE id = {batch_id}") == "queued"
+    makers = [key.made_by and key.made_by["type"] for key in books.run(api_keys.find_all, organization_id)]
+    assert makers == ["member"] * 3 + ["platform_key"] * 2 + ["operator"] * 2
+    for words in ("by Ann Admin", "by a program of the service", "by an operator of the service"):
+        assert words in words_of(bo.get("/keys"))
+
+
+def test_who_approves_sees_every_recipient_on_the_page_and_in_a_file(app: Flask, organization_id: int) -> None:
+    ann, cy = (visitor(app, organization_id, role) for role in ("sender", "viewer"))
+    lines = "".join(f"user{number}@example.com,1,r{number}\n" for number in range(1, 111))
+    path = checked(ann, f"email,amount,reference\n{lines}", label="Spring")
+    assert confirm(ann, path).status_code == 303
+    batch = f"/batches/{value('SELECT max(id) FROM batches')}"
+    page = words_of(cy.get(batch))
+    assert "Recipients 1 to 100 of 110" in page
+    assert "user100@example.com 1 Spring r100" in page
+    assert "user101@example.com" not in page
+    assert "user110@example.com 1 Spring r110" in words_of(cy.get(f"{batch}?from=101"))
+    rows = rows_of(cy.get(f"{batch}/outcome.csv"))
+    assert [row["email"] for row in rows] == [f"user{number}@example.com" for number in range(1, 111)]
+    assert rows[109] | {"line": "110", "amount": "1", "label": "Spring", "reference": "r110"} == rows[109]
+    assert {row["state"] for row in rows} == {"awaiting_approval"}

@@ -77,6 +77,19 @@ REFUSED = [
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
     ("ck_api_keys_scopes_known", f"{_KEY[:-1]}, scopes) VALUES (1, false, sha256('x'), 'pts', '{{}}')"),
     ("ck_api_keys_scopes_known", f"{_KEY[:-1]}, scopes) VALUES (1, false, sha256('x'), 'pts', '{{write}}')"),
+    ("fk_api_keys_made_by_member_id", f"{_KEY[:-1]}, made_by_member_id) VALUES (1, false, sha256('x'), 'pts', 9)"),
+    (
+        "fk_api_keys_made_by_platform_key_id",
+        f"{_KEY[:-1]}, made_by_platform_key_id) VALUES (1, false, sha256('x'), 'pts', 9)",
+    ),
+    (
+        "ck_api_keys_made_by_operator_length",
+        f"{_KEY[:-1]}, made_by_operator) VALUES (1, false, sha256('x'), 'pts', '')",
+    ),
+    (
+        "ck_api_keys_made_by_one",
+        f"{_KEY[:-1]}, made_by_member_id, made_by_operator) VALUES (1, false, sha256('x'), 'pts', 1, 'ada')",
+    ),
     ("ck_api_keys_batch_limit_positive", f"{_KEY[:-1]}, batch_limit) VALUES (1, false, sha256('x'), 'pts', 0)"),
     ("ck_api_keys_daily_limit_positive", f"{_KEY[:-1]}, daily_limit) VALUES (1, false, sha256('x'), 'pts', 0)"),
     ("ck_key_days_used_within_the_limit", f"{_KEY_DAY} VALUES (1, '2026-01-31', 5, 6)"),
@@ -274,6 +287,7 @@ REFUSED = [
     ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
     ("ck_reversals_asked_by_one", "UPDATE reversals SET api_key_id = 1, member_id = 1"),
     ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),
+    ("ck_reversals_expected_not_negative", "UPDATE reversals SET expected = -1 WHERE id = 4"),
     ("ck_reversals_reason_length", "UPDATE reversals SET reason = ''"),
     ("ck_reversals_reason_length", "UPDATE reversals SET reason = repeat('x', 256)"),
     ("ck_reversals_idempotency_key_length", "UPDATE reversals SET idempotency_key = '', idempotency_hash = 'x'"),

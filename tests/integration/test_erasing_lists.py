@@ -71,7 +71,7 @@ def test_a_list_that_awaits_an_approval_is_shown_and_issued_without_the_erased_u
     assert tables_with([ADA.lower(), "lovelaceton"]) == []
     page = words_of(bo.get("/batches/1/approval"))
     assert "Points to issue 20 to 1 recipient" in page
-    assert f"{name} 0 {BO} 20" in page
+    assert f"{name} 0 – – {BO} 20" in page
     assert "is approved." in words_of(bo.get(bo.post("/batches/1/approve", of="/batches/1/approval").location))
     books.drain_all(organization_id)
     assert [line[:2] for line in _lines(ann.get(f"{path}/outcome.csv").text)] == [["2", name], ["3", BO]]

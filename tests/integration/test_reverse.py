@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app import api_keys, users
+from app import api_keys, organizations, users
 from app.batches.schedule import cancel
 from app.errors import PointsError
 from app.ledger import claim
@@ -18,6 +18,7 @@ from app.postgres.database import transaction
 from app.reversals.accept import require_batch
 from app.reversals.request import ReverseRequest, recoverable
 from app.scope import Scope
+from app.values.ids import POSITIONS
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "balanced")
@@ -32,6 +33,24 @@ def test_a_reversal_that_is_delivered_twice_takes_once() -> None:
     for _ in range(2):
         books.run(reverse, organization_id, only=reversal)
     assert books.balance_of(organization_id) == 3
+
+
+def test_a_preview_tells_how_many_reversals_of_these_transactions_are_queued() -> None:
+    organization_id = books.make_organization(40)
+    first, second = (books.issue_now(organization_id, [ANN, BOB], 10) for _ in range(2))
+    for request in ({"batch_id": first}, {"transaction_ids": [first * POSITIONS]}, {"batch_id": second}):
+        books.queue_reversal(organization_id, **request)
+
+    def queued(**of: Any) -> int:
+        whole: dict[str, Any] = {"batch_id": None, "transaction_ids": None, "amount": None, "atomic": False} | of
+        organization = books.run(organizations.get, Scope(organization_id, sandbox=False))
+        request = ReverseRequest(**whole, reason="x")
+        return books.run(recoverable, request, organization, batch_status=None).queued
+
+    assert [queued(batch_id=one) for one in (first, second)] == [2, 1]
+    assert [queued(transaction_ids=[first * POSITIONS + place]) for place in (0, 1)] == [2, 1]
+    books.drain_all(organization_id)
+    assert queued(batch_id=first) == 0
 
 
 def test_a_reversal_waits_for_its_batch_that_was_put_aside() -> None:

@@ -41,7 +41,9 @@ def test_it_fails_as_it_is_told_and_pays_once(half: str) -> None:
         for _ in range(3):
             with pytest.raises(NoAnswer):
                 points.send(**ANN, idempotency_key="mine", wait_s=0)
-        assert points.send(**ANN, idempotency_key="other").status == "issued"
+        other = points.send(**ANN, idempotency_key="other")
+        assert other.status == "issued"
+        assert [one.email for one in points.batches.recipients(other.batch_id)] == ANN["recipients"]
         assert points.send(**ANN, idempotency_key="mine").replayed
         fake.suspended = True
         with pytest.raises(Refused):

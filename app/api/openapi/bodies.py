@@ -40,7 +40,8 @@ _NULL: Schema = {"type": ["array", "null"], "minItems": 1, "maxItems": 0, "items
 
 def schemas(limits: Settings) -> dict[str, Schema]:
     """Return the schemas by their names, with the limits of these settings."""
-    tables = (of_send.ITEM, of_send.TOTALS, *(call.body for call in CALLS if call.body is not None))
+    bodies = (call.body for call in CALLS if call.body is not None)
+    tables = (of_send.ITEM, of_send.TOTALS, of_reverse.EXPECTED, *bodies)
     named = {"Recipient": RECIPIENT} | {table.schema_name: table.schema(limits) for table in tables}
     for table, forms in _FORMS.items():
         named[table.schema_name] = {"description": table.about, "oneOf": list(map(reference_to, forms))}

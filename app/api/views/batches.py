@@ -5,16 +5,18 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from flask import Response
 from sqlalchemy import Connection
 
 from app.api.calls import Answer, call
+from app.api.listing import page_answer
 from app.api.openapi.examples import SUSPENDED, TO_BOTH
-from app.api.refusals import BAD_QUERY, refusal
+from app.api.refusals import BAD_LIST_QUERY, BAD_QUERY, refusal
 from app.api.requests.query import query
 from app.api_keys import Caller
 from app.batches import approval, payloads, schedule
 from app.batches.approval import REJECTION, read_rejection
-from app.batches.batch import QUEUED, Approval, batches, find_metadata, listed_batches
+from app.batches.batch import QUEUED, Approval, Batch, batches, find_metadata, listed_batches
 from app.batches.errors import (
     BatchCancelled,
     BatchNotAwaiting,
@@ -24,6 +26,7 @@ from app.batches.errors import (
     ScheduledLimit,
 )
 from app.batches.fields import RESCHEDULE
+from app.batches.recipients import recipients
 from app.batches.request import read_reschedule
 from app.batches.transaction import transactions_of
 from app.errors import BatchConflict, NotFound, OrganizationDisabled, OrganizationSuspended
@@ -31,7 +34,7 @@ from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.noun_fields import example
-from app.pages import batch_pages
+from app.pages import batch_pages, lists
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import snapshot, transaction
 from app.values.key_bounds import APPROVE, READ, SEND
@@ -60,14 +63,15 @@ _of_batches = partial(call, group="Batches")
 @_of_batches(
     "GET /v1/batches",
     "All batches, page by page",
-    scopes=(READ,),
+    scopes=(READ, APPROVE),
     query="batches",
     answers=Answer(about="A page of the list.", data=listed_batches.page(), examples={"batches": {}}),
     refuses=[BAD_QUERY],
 )
 def list_batches(who: Caller) -> dict[str, Any]:
     """The organization's batches in the key's mode, as they are now, ordered by when they were accepted. With `email`
-    they are ordered by their ids.
+    they are ordered by their ids. A key without the scope `read` sees of them what awaits an approval, what it has
+    answered, and what it has sent.
 
     {pages}
     """
@@ -90,7 +94,7 @@ def list_batches(who: Caller) -> dict[str, Any]:
 @_of_batches(
     "GET /v1/batches/{id}",
     "One batch, as it is now",
-    scopes=(READ, SEND),
+    scopes=(READ, SEND, APPROVE),
     answers=Answer(
         about="The batch.",
         data=batches.model,
@@ -105,24 +109,40 @@ def list_batches(who: Caller) -> dict[str, Any]:
     refuses=[_NO_BATCH],
 )
 def show_batch(who: Caller, batch_id: int) -> dict[str, Any]:
-    """Works before and after the batch is issued. Shows all later claims and reversals."""
-    with snapshot() as connection:
-        # A key that may send and not read sees the batches that it has sent.
-        return _read(connection, batch_id, who, only_own=not who.bounds.allow((READ,)))
-
-
-def _read(connection: Connection, batch_id: int, who: Caller, *, only_own: bool = False) -> dict[str, Any]:
-    """Return the payload of a batch as it is now.
-
-    Args:
-        only_own: only if the caller's key has sent it.
-
-    Raises:
-        NotFound: the caller has no such batch.
+    """Works before and after the batch is issued. Shows all later claims and reversals. A key without the scope `read`
+    sees the batches that it has sent; with `approve`, also those that await an approval and those that it has answered.
     """
+    with snapshot() as connection:
+        return _payload(connection, _seen(connection, who, batch_id))
+
+
+def _seen(connection: Connection, who: Caller, batch_id: int) -> Batch:
     batch = batches.get(connection, batch_id, who.scope)
-    if only_own and batch.api_key_id != who.api_key_id:
-        raise NotFound("batch", batch_id)
+    approval.require_seen(who, batch)
+    return batch
+
+
+@_of_batches(
+    "GET /v1/batches/{id}/recipients",
+    "The recipients of a batch, page by page",
+    scopes=(READ, APPROVE),
+    query="recipients",
+    answers=Answer(
+        about="A page of the recipients.",
+        data=recipients.page(),
+        examples={"recipients": {}},
+    ),
+    refuses=[_NO_BATCH, BAD_LIST_QUERY],
+)
+def list_recipients(who: Caller, batch_id: int) -> Response:
+    """Whom the batch pays, and how much, in the order of the request: before the issue, for who approves it, and after
+    it. `next_cursor` leads to the next page and is null at the end. What became of each is in its transactions.
+    """
+    require = partial(_seen, who=who, batch_id=batch_id)
+    return page_answer("recipients", who, lists.recipients, recipients.payload, require=require, batch_id=batch_id)
+
+
+def _payload(connection: Connection, batch: Batch) -> dict[str, Any]:
     transactions = transactions_of(connection, batch.id, organization_id=batch.organization_id)
     metadata = find_metadata(connection, [batch.id], organization_id=batch.organization_id).get(batch.id)
     return payloads.whole_batch_payload(batch, transactions, metadata=metadata)
@@ -132,7 +152,7 @@ def _act(who: Caller, batch_id: int, rule: Callable[..., object]) -> dict[str, A
     """Do a rule of a batch, and return the batch as it is then."""
     with transaction() as connection:
         rule(connection, batch_id=batch_id)
-        payload = _read(connection, batch_id, who)
+        payload = _payload(connection, batches.get(connection, batch_id, who.scope))
     current_record().batch_id = batch_id
     return payload
 
@@ -162,8 +182,10 @@ def _act(who: Caller, batch_id: int, rule: Callable[..., object]) -> dict[str, A
     ],
 )
 def reschedule_batch(who: Caller, batch_id: int, send_at: datetime) -> dict[str, Any]:
-    """Changes `send_at` while the batch is scheduled, also if the organization is disabled or suspended."""
-    return _act(who, batch_id, partial(schedule.reschedule, send_at=send_at, scope=who.scope))
+    """Changes `send_at` while the batch is scheduled, also if the organization is disabled or suspended. A batch that
+    was approved awaits another approval if it is moved to a later time than seven days after that.
+    """
+    return _act(who, batch_id, partial(schedule.reschedule, send_at=send_at, scope=who.scope, sent_by=who.sent_by))
 
 
 @_of_batches(
@@ -179,9 +201,9 @@ def reschedule_batch(who: Caller, batch_id: int, send_at: datetime) -> dict[str,
         _NO_BATCH,
         refusal(
             "CannotApprove",
-            "The key has sent this batch: another key or an approver must approve it. Or the organization is disabled"
-            " or suspended, and the batch awaits the approval still. Or it has a `send_at`, and the organization"
-            " already has 1,000 scheduled batches in this mode.",
+            "The key, or the member who made it, has sent this batch: somebody else must approve it. Or the"
+            " organization is disabled or suspended, and the batch awaits the approval still. Or it has a `send_at`,"
+            " and the organization already has 1,000 scheduled batches in this mode.",
             *(OwnBatch(), OrganizationDisabled, OrganizationSuspended, ScheduledLimit),
         ),
         _NOT_AWAITING,
@@ -190,12 +212,12 @@ def reschedule_batch(who: Caller, batch_id: int, send_at: datetime) -> dict[str,
 )
 def approve_batch(who: Caller, batch_id: int) -> dict[str, Any]:
     """Approves a batch that awaits an approval: it is queued, or scheduled if its `send_at` is still to come, as if it
-    had been accepted now. It is approved, rejected or cancelled, only one of these. Not with the key that has sent it.
+    had been accepted now. It is approved, rejected or cancelled, only one of these. Not by whoever has sent it.
     Approving it again changes nothing. What nobody has approved or rejected within 7 days is rejected.
     """
     with transaction() as connection:
         approved = approval.approve(connection, who, batch_id)
-        payload = _read(connection, batch_id, who)
+        payload = _payload(connection, batches.get(connection, batch_id, who.scope))
     current_record().batch_id = batch_id
     if approved is not None and approved.status == QUEUED:
         drains.ask(Job(who.organization.id, batch_id, approved.recipient_count, current_record().trace_id))
@@ -223,7 +245,7 @@ def approve_batch(who: Caller, batch_id: int) -> dict[str, Any]:
     refuses=[_NO_BATCH, OwnBatch(), _NOT_AWAITING, _NOT_KNOWN],
 )
 def reject_batch(who: Caller, batch_id: int, reason: str) -> dict[str, Any]:
-    """Rejects a batch that awaits an approval, for good: nobody is debited. Not with the key that has sent it.
+    """Rejects a batch that awaits an approval, for good: nobody is debited. Not by whoever has sent it.
     Rejecting it again changes nothing; the first reason stays.
     """
     return _act(who, batch_id, partial(approval.reject, who=who, reason=reason))
@@ -253,4 +275,4 @@ def cancel_batch(who: Caller, batch_id: int) -> dict[str, Any]:
     both. A call that waits for it is answered 409. Cancelling it again changes nothing. Works also while the
     organization is disabled or suspended.
     """
-    return _act(who, batch_id, partial(schedule.cancel, scope=who.scope))
+    return _act(who, batch_id, partial(schedule.cancel, scope=who.scope, sent_by=who.sent_by))

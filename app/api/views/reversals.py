@@ -57,8 +57,7 @@ def show_reversal(who: Caller, reversal_id: int) -> dict[str, Any]:
     """Works before and after the reversal is done."""
     with snapshot() as connection:
         reversal = reversals.get(connection, reversal_id, who.scope)
-        # A key that may reverse and not read sees the reversals that it has asked for.
-        if reversal.api_key_id != who.api_key_id and not who.bounds.allow((READ,)):
+        if who.sent_by not in (None, reversal.api_key_id):
             raise NotFound("reversal", reversal_id)
         entries = entries_of(connection, reversal.id, organization_id=reversal.organization_id)
     return whole_reversal_payload(reversal, entries)

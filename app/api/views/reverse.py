@@ -24,7 +24,7 @@ from app.noun_fields import Id, Points, says, says_one_of
 from app.postgres.database import is_away, single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal, BatchAwaitsApproval, BatchScheduled, ReversalLost
-from app.reversals.request import REVERSE, ReverseReading, ReverseRequest, recoverable
+from app.reversals.request import REVERSE, OtherSum, ReverseReading, ReverseRequest, recoverable
 from app.reversals.reversal import (
     DONE,
     QUEUED,
@@ -45,7 +45,7 @@ _RETRY_AFTER_S = 1
 
 # What a worker may refuse a reversal for, by the code that it writes.
 _REFUSALS: dict[str | None, type[PointsError]] = {
-    error.code: error for error in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge)
+    error.code: error for error in (OrganizationDisabled, BatchNotIssued, OtherSum, BalanceTooLarge)
 }
 
 _log = logs.logger()
@@ -67,6 +67,7 @@ class ReverseVerifyAdditions(Additions):
     credited: int = says("Transactions with points left that were credited to a user.", 1, ge=0)
     already_reversed: int = says("Transactions with no points left.", 0, ge=0)
     not_debited: int = says("Transactions that were not debited.", 0, ge=0)
+    queued: int = says("Reversals of these transactions that are not done yet.", 0, ge=0)
 
 
 class QueuedReversal(BaseModel):
@@ -147,9 +148,9 @@ def verify_reverse() -> Response:
         refusal(
             "CannotReverse",
             "The balance would exceed 64 bits; or the batch is only scheduled, or awaits an approval, and can be"
-            " cancelled; or it was cancelled, refused or rejected, so there is nothing to take back. Nothing was"
-            " taken.",
-            *(BalanceTooLarge(), BatchScheduled, BatchAwaitsApproval, BatchNotIssued),
+            " cancelled; or it was cancelled, refused or rejected, so there is nothing to take back; or another sum"
+            " than `expect` names would come back. Nothing was taken.",
+            *(BalanceTooLarge(), BatchScheduled, BatchAwaitsApproval, BatchNotIssued, OtherSum),
             examples=["balance_too_large"],
         ),
         KEY_REUSED,
@@ -203,7 +204,7 @@ def _read_existing(who: Caller, fields: dict[str, Any], limits: Settings) -> Rev
     if not reading.ids:
         return reading.request()
     with single_statement() as connection:
-        return reading.request(absent(connection, reading.ids, who.scope))
+        return reading.request(absent(connection, reading.ids, who.scope, sent_by=who.sent_by))
 
 
 def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
@@ -211,7 +212,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
 
     Raises:
         ReversalLost: it is not there, or a failover gave its id to another reversal.
-        OrganizationDisabled, BatchNotIssued, BalanceTooLarge: the worker has refused it under the row lock.
+        OrganizationDisabled, BatchNotIssued, OtherSum, BalanceTooLarge: the worker has refused it under the row lock.
     """
     found = _committed(who, accepted.reversal_id)
     if found is None or found[0].created_at != accepted.created_at:

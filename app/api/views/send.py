@@ -21,11 +21,11 @@ from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
 from app.batches import payloads
 from app.batches.accept import Acceptance, Send
-from app.batches.approval import ANSWERED_WITHIN_DAYS
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, find_accepted
 from app.batches.errors import BatchCancelled, BatchLost, BatchRejected, KeyLimit, ScheduledLimit
 from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
+from app.batches.schedule import ANSWERED_WITHIN_DAYS
 from app.batches.transaction import transactions_of
 from app.batches.verify import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.errors import InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError

@@ -81,6 +81,6 @@ def extend_transaction(who: Caller, transaction_id: int, held_until: datetime) -
     same moment again changes nothing. Works also while the organization is disabled or suspended.
     """
     with transaction() as connection:
-        extend_hold(connection, transaction_id, held_until, who.scope)
+        extend_hold(connection, transaction_id, held_until, who.scope, sent_by=who.sent_by)
         row = transaction_pages.get(connection, transaction_id, who.scope)
     return payloads.transaction_payloads([row])[0]

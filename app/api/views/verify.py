@@ -44,6 +44,7 @@ class VerifyAdditions(Additions):
     required: Points = says("Points for all recipients together.", 100)
     available: Points = says("The balance of the organization.", 1_000)
     affordable_recipients: int = says("How many recipients, from the first on, the balance pays.", 2, ge=0)
+    awaits_approval: bool = says("True: the send would await an approval.", False)
 
 
 class SentBefore(BaseModel):
@@ -104,6 +105,7 @@ def verify(who: Caller, request: IssueRequest) -> Response:
         required=verdict.required,
         available=verdict.available,
         affordable_recipients=verdict.affordable_recipients,
+        awaits_approval=verdict.would_await(who.approval_above),
     )
 
 
@@ -152,7 +154,7 @@ def sent_before(who: Caller, request: IssueRequest) -> dict[str, Any]:
     """
     with transaction() as connection:
         lately = sent_lately.of_request(
-            connection, request, who.organization.id, sandbox=who.sandbox, but_key=idempotency_key()
+            connection, request, **who.scope._asdict(), but_key=idempotency_key(), sent_by=who.sent_by
         )
     return _payload(lately)
 

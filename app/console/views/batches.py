@@ -1,6 +1,7 @@
 """*Batches*: a batch with its transactions; and what is done before the issue: answer, cancel, move."""
 
 from functools import partial
+from typing import Any
 
 from flask import redirect, render_template, request, url_for
 from sqlalchemy import Connection
@@ -8,10 +9,10 @@ from sqlalchemy import Connection
 from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import approval, payloads, schedule
-from app.batches.approval import ANSWERED_WITHIN
-from app.batches.batch import AWAITING_APPROVAL, CANCELLED, QUEUED, SCHEDULED, Batch, batches
+from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.payloads import sums_of
+from app.batches.recipients import recipients_of
 from app.batches.schedule import Payable
 from app.batches.transaction import transactions_of
 from app.console.blueprints import Page, current_member, current_scope, current_zone, pages, to_page
@@ -40,10 +41,10 @@ def show_batch(batch_id: int) -> str:
     with snapshot() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, batch_id)
-        of, is_kept = {"organization_id": batch.organization_id}, batch.status in (AWAITING_APPROVAL, SCHEDULED)
+        of = {"organization_id": batch.organization_id}
         rows = transactions_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN)
         sums = sums_of(connection, [batch.id], **of)
-        payable = schedule.payable_of(connection, batch.id, **of) if is_kept else None
+        unissued = _of_unissued(connection, who, batch, first)
         reversed_by = of_batch(connection, batch.id, who.scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)
@@ -51,8 +52,7 @@ def show_batch(batch_id: int) -> str:
     return render_template(
         "console/batch.html",
         batch=batch,
-        payable=payable,
-        answer_by=batch.created_at + ANSWERED_WITHIN,
+        **unissued,
         sums=sums,
         reversals=reversed_by,
         authors=authors,
@@ -63,6 +63,19 @@ def show_batch(batch_id: int) -> str:
         page_size=TRANSACTIONS_SHOWN,
         organization=who.organization,
     )
+
+
+def _of_unissued(connection: Connection, who: Caller, batch: Batch, first: int) -> dict[str, Any]:
+    """Return what the page shows only before the issue: whom the batch is to pay, and who may answer it until when."""
+    of, awaits = {"organization_id": batch.organization_id}, batch.status == AWAITING_APPROVAL
+    return {
+        "recipients": []
+        if batch.status == ISSUED
+        else recipients_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN),
+        "payable": schedule.payable_of(connection, batch.id, **of) if awaits or batch.status == SCHEDULED else None,
+        "answer_by": approval.answer_by(connection, batch.id, **of) if awaits else None,
+        "is_own": awaits and approval.is_own(connection, who, batch),
+    }
 
 
 def get_batch(connection: Connection, batch_id: int) -> Batch:
@@ -121,11 +134,11 @@ def _asking_to_answer(batch_id: int, form: RejectForm) -> Page:
         return render_template(
             "console/approval.html",
             batch=batch,
-            is_own=batch.member_id == current_member().id,
+            is_own=approval.is_own(connection, who, batch),
             payable=schedule.payable_of(connection, batch.id, **its_organization),
             organization=who.organization,
             authors=authors_of(connection, [batch]),
-            recipients=approval.first_recipients(connection, batch.id, **its_organization, at_most=_RECIPIENTS_SHOWN),
+            recipients=recipients_of(connection, batch.id, **its_organization, at_most=_RECIPIENTS_SHOWN),
             sent_from=listed_uploads.of_batch(connection, batch.id, who.scope),
             form=form,
         )
@@ -162,11 +175,11 @@ def move(batch_id: int) -> Page:
     if send_at is None:
         return _asking_to_move(batch_id, form)
 
-    def rule(connection: Connection, who: Caller) -> bool:
+    def rule(connection: Connection, who: Caller) -> str | None:
         return schedule.reschedule(connection, batch_id, send_at, who.scope)
 
     try:
-        act(actions.MOVED, batch_id, rule, detail=f"to {moment_in(ZONE_OF_ALL, send_at)}")
+        status = act(actions.MOVED, batch_id, rule, detail=f"to {moment_in(ZONE_OF_ALL, send_at)}")
     except InvalidRequest as error:
         say_beside(form.day, late_sentence(error.faults["send_at"][0]))
         return _asking_to_move(batch_id, form)
@@ -176,7 +189,8 @@ def move(batch_id: int) -> Page:
     except NotKnown as error:
         return to_page("move", error.sentence, "bad", batch_id=batch_id)
     moment = moment_in(current_zone(), send_at)
-    return to_page("show_batch", f"Batch {batch_id} is scheduled for {moment}.", batch_id=batch_id)
+    awaits = " Its approval is too old for that, so it awaits another." if status == AWAITING_APPROVAL else ""
+    return to_page("show_batch", f"Batch {batch_id} is scheduled for {moment}.{awaits}", batch_id=batch_id)
 
 
 def _asking_to_move(batch_id: int, form: MomentForm) -> Page:

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response, flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
-from app.batches.batch import AWAITING_APPROVAL, ISSUED, NEVER_ISSUED, QUEUED, SCHEDULED, Batch, batches
+from app.batches.batch import AWAITING_APPROVAL, NEVER_ISSUED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.payloads import sums_of
 from app.console import files, slow_work
 from app.console.blueprints import Page, current_scope, pages
@@ -117,8 +117,6 @@ def unpaid_file(token: str) -> Response:
 def batch_file(batch_id: int, kind: str) -> Response:
     with single_statement() as connection:
         batch = get_batch(connection, batch_id)
-    if batch.status != ISSUED:
-        raise NotFound("outcome yet of batch", batch_id)
     return files.of_batch(batch, kind)
 
 

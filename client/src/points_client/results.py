@@ -18,6 +18,7 @@ __all__ = [
     "AlikeBatch",
     "Approval",
     "Batch",
+    "BatchRecipient",
     "ChangedOrganization",
     "ChangedUser",
     "Claimed",
@@ -28,6 +29,7 @@ __all__ = [
     "IssuingOrganization",
     "Item",
     "Key",
+    "KeyMaker",
     "Limits",
     "Member",
     "NewKey",
@@ -260,6 +262,23 @@ class Batch(Result):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BatchRecipient(Result):
+    """A recipient of a batch, whether it is issued or not; with 0 points if it was erased before the issue.
+
+    Attributes:
+        email: The address as it was sent, trimmed; `erased-<id>` of an erased user.
+        amount: Points for this recipient.
+        label: The label of its item, or of the batch; None if they have none.
+        reference: The caller's own id of its item; None if it has none.
+    """
+
+    email: str
+    amount: int
+    label: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Claimed:
     """What was held for the address and is now credited.
 
@@ -407,6 +426,7 @@ class Key(Result):
         batch_limit: The most points of one batch; None: no limit.
         daily_limit: The most points of one day in UTC; None: no limit.
         created_at: When it was made.
+        made_by: Who made it; None: nobody whom we know.
         last_used_at: When it was last used, to the minute; None: never.
         revoked_at: When it was revoked; None: it is good.
     """
@@ -421,8 +441,24 @@ class Key(Result):
     batch_limit: int | None = None
     daily_limit: int | None = None
     created_at: datetime
+    made_by: KeyMaker | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyMaker:
+    """Who has made a key.
+
+    Attributes:
+        type: What kind of author it is. Known: `member`, `platform_key`, `operator`; others may come.
+        id: The id of the member or the platform key; None for an operator.
+        name: The name of the member or the platform key; for an operator that of the system user.
+    """
+
+    type: str
+    id: int | None = None
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -617,6 +653,7 @@ class Recoverable(Result):
         credited: Transactions with points left that were credited to a user.
         already_reversed: Transactions with no points left.
         not_debited: Transactions that were not debited.
+        queued: Reversals of these transactions that are not done yet.
     """
 
     validated: bool
@@ -627,6 +664,7 @@ class Recoverable(Result):
     credited: int
     already_reversed: int
     not_debited: int
+    queued: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -704,7 +742,7 @@ class Reversal(Result):
             come.
         final: Its status will not change. Rely on this, as more statuses may be added.
         refusal: Why it was refused, as a stable word; None unless it was refused. Known: `organization_disabled`,
-            `batch_not_issued`, `balance_too_large`; others may come.
+            `batch_not_issued`, `other_sum`, `balance_too_large`; others may come.
         reason: The reason that it was sent with.
         batch_id: The batch to take back; None if the request named transactions.
         idempotency_key: The `idempotency_key` that it was sent with; None if none, and once it is no longer kept.
@@ -984,6 +1022,7 @@ class Verified(Result):
         required: Points for all recipients together.
         available: The balance of the organization.
         affordable_recipients: How many recipients, from the first on, the balance pays.
+        awaits_approval: True: the send would await an approval.
     """
 
     validated: bool
@@ -992,6 +1031,7 @@ class Verified(Result):
     required: int
     available: int
     affordable_recipients: int
+    awaits_approval: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -209,6 +209,7 @@ class AsyncOwn(AsyncNoun):
         amount: int | None = None,
         atomic: bool = False,
         reason: str,
+        expect: Mapping[str, int] | None = None,
         transactions: Iterable[int] | None = None,
     ) -> results.Recoverable:
         """Ask what could be taken back.
@@ -221,6 +222,7 @@ class AsyncOwn(AsyncNoun):
             amount: Points to take from **each** transaction. By default all that are left.
             atomic: True: take all or nothing.
             reason: Why the points are taken back; kept with the reversal.
+            expect: `{"recoverable": …}`: what you believe comes back.
             transactions: Ids of transactions, each once.
 
         Raises:
@@ -234,6 +236,7 @@ class AsyncOwn(AsyncNoun):
                 amount=amount,
                 atomic=atomic,
                 reason=reason,
+                expect=expect,
                 transactions=listed("transactions", transactions),
             ),
         )
@@ -246,6 +249,7 @@ class AsyncOwn(AsyncNoun):
         amount: int | None = None,
         atomic: bool = False,
         reason: str,
+        expect: Mapping[str, int] | None = None,
         transactions: Iterable[int] | None = None,
         idempotency_key: str | None = None,
         wait_s: float = WAIT_S,
@@ -262,6 +266,7 @@ class AsyncOwn(AsyncNoun):
             amount: Points to take from **each** transaction. By default all that are left.
             atomic: True: take all or nothing.
             reason: Why the points are taken back; kept with the reversal.
+            expect: `{"recoverable": …}`: if another sum would come back, nothing is taken.
             transactions: Ids of transactions, each once.
             idempotency_key: 1 to 255 visible ASCII characters that name the call. If you store it first, you can
                 repeat the call after a crash of your program. Without one, a new key is made for the tries of this
@@ -274,9 +279,9 @@ class AsyncOwn(AsyncNoun):
                 `insufficient_scope` or `wrong_key`.
             NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
             Conflict (409): The balance would exceed 64 bits; or the batch is only scheduled, or awaits an approval,
-                and can be cancelled; or it was cancelled, refused or rejected, so there is nothing to take back.
-                Nothing was taken. `code` is `balance_too_large` or `batch_scheduled` or `batch_awaiting_approval` or
-                `batch_not_issued`.
+                and can be cancelled; or it was cancelled, refused or rejected, so there is nothing to take back; or
+                another sum than `expect` names would come back. Nothing was taken. `code` is `balance_too_large` or
+                `batch_scheduled` or `batch_awaiting_approval` or `batch_not_issued` or `other_sum`.
             Invalid (422): The `idempotency_key` was used with a different body. `code` is `idempotency_key_reused`.
             NoAnswer: It is unknown whether it was accepted. Make the same call again with `NoAnswer.key`.
             NotAccepted: A `NoAnswer`, and it was surely not accepted.
@@ -287,6 +292,7 @@ class AsyncOwn(AsyncNoun):
                 amount=amount,
                 atomic=atomic,
                 reason=reason,
+                expect=expect,
                 transactions=listed("transactions", transactions),
             ),
             key_of(idempotency_key),
@@ -301,7 +307,9 @@ class AsyncBatches(AsyncNoun):
     async def get(self, batch_id: int) -> results.Batch:
         """Return one batch, as it is now.
 
-        Works before and after the batch is issued. Shows all later claims and reversals.
+        Works before and after the batch is issued. Shows all later claims and reversals. A key without the scope
+        `read` sees the batches that it has sent; with `approve`, also those that await an approval and those that it
+        has answered.
 
         Raises:
             NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
@@ -327,7 +335,8 @@ class AsyncBatches(AsyncNoun):
         """Yield all batches.
 
         The organization's batches in the key's mode, as they are now, ordered by when they were accepted. With
-        `email` they are ordered by their ids.
+        `email` they are ordered by their ids. A key without the scope `read` sees of them what awaits an approval,
+        what it has answered, and what it has sent.
 
         Args:
             email: With a transaction of this address: issued batches only.
@@ -357,6 +366,18 @@ class AsyncBatches(AsyncNoun):
         )
         return self._caller.rows(results.Batch, "/v1/batches", "batches", asked)
 
+    def recipients(self, batch_id: int, *, page_size: int = 100) -> AsyncIterator[results.BatchRecipient]:
+        """Yield the recipients of a batch.
+
+        Whom the batch pays, and how much, in the order of the request: before the issue, for who approves it, and
+        after it. What became of each is in its transactions.
+
+        Raises:
+            NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
+        """
+        asked = query(limit=page_size)
+        return self._caller.rows(results.BatchRecipient, path("batches", batch_id, "recipients"), "recipients", asked)
+
     async def wait(self, batch_id: int, *, wait_s: float = WAIT_S) -> results.Batch:
         """Wait until a batch is final, at most `wait_s` seconds, and return it. Look at `final`."""
         call = Call(method="GET", path=path("batches", batch_id))
@@ -367,12 +388,12 @@ class AsyncBatches(AsyncNoun):
         """Approve a batch.
 
         Approves a batch that awaits an approval: it is queued, or scheduled if its `send_at` is still to come, as if
-        it had been accepted now. It is approved, rejected or cancelled, only one of these. Not with the key that has
-        sent it. Approving it again changes nothing. What nobody has approved or rejected within 7 days is rejected.
+        it had been accepted now. It is approved, rejected or cancelled, only one of these. Not by whoever has sent
+        it. Approving it again changes nothing. What nobody has approved or rejected within 7 days is rejected.
 
         Raises:
-            NotAllowed (403): The key has sent this batch: another key or an approver must approve it. Or the
-                organization is disabled or suspended, and the batch awaits the approval still. Or it has a
+            NotAllowed (403): The key, or the member who made it, has sent this batch: somebody else must approve it.
+                Or the organization is disabled or suspended, and the batch awaits the approval still. Or it has a
                 `send_at`, and the organization already has 1,000 scheduled batches in this mode. `code` is
                 `own_batch` or `organization_disabled` or `organization_suspended` or `scheduled_limit` or
                 `insufficient_scope` or `wrong_key`.
@@ -389,15 +410,15 @@ class AsyncBatches(AsyncNoun):
     async def reject(self, batch_id: int, reason: str) -> results.Batch:
         """Reject a batch.
 
-        Rejects a batch that awaits an approval, for good: nobody is debited. Not with the key that has sent it.
-        Rejecting it again changes nothing; the first reason stays.
+        Rejects a batch that awaits an approval, for good: nobody is debited. Not by whoever has sent it. Rejecting
+        it again changes nothing; the first reason stays.
 
         Args:
             reason: Why the batch is rejected; shown on it.
 
         Raises:
-            NotAllowed (403): The key has sent this batch: another key or an approver must answer it. `code` is
-                `own_batch` or `insufficient_scope` or `wrong_key`.
+            NotAllowed (403): The key, or the member who made it, has sent this batch: somebody else must answer it.
+                `code` is `own_batch` or `insufficient_scope` or `wrong_key`.
             NotFound (404): The organization has no such batch in this mode. `code` is `not_found`.
             Conflict (409): The batch does not await an approval; the sentence says what it is. `code` is
                 `batch_not_awaiting`.
@@ -428,7 +449,8 @@ class AsyncBatches(AsyncNoun):
     async def reschedule(self, batch_id: int, send_at: datetime | str) -> results.Batch:
         """Move a scheduled batch.
 
-        Changes `send_at` while the batch is scheduled, also if the organization is disabled or suspended.
+        Changes `send_at` while the batch is scheduled, also if the organization is disabled or suspended. A batch
+        that was approved awaits another approval if it is moved to a later time than seven days after that.
 
         Args:
             send_at: When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead.

@@ -31,6 +31,7 @@ LIVE_KEY = "pts_live_fake"
 PLATFORM_KEY = "pts_platform_fake"
 URL = "http://localhost"
 _ONE = re.compile(r"(/v1/(?:platform/)?(batches|transactions|users))/([0-9]{1,18})")
+_RECIPIENTS = re.compile(r"/v1/batches/([0-9]{1,18})/recipients")
 _SILENT = "Server disconnected without sending a response."
 # What the reserved recipients rehearse before the organization is looked at.
 _AWAY = {"rate_limited": (429, "rate_limited", "rate_limit"), "unavailable": (503, "out_of_reach", "service")}
@@ -105,9 +106,10 @@ class FakePoints(httpx.MockTransport):
     def _done(self, request: httpx.Request) -> httpx.Response:
         books, path = self._books, request.url.path
         self._check_key(request)
-        found = _ONE.fullmatch(path)
+        found, its = _ONE.fullmatch(path), _RECIPIENTS.fullmatch(path)
         call = f"{request.method} {f'{found[1]}/#' if found else path}"
-        if (request.url.query and call not in _LISTS) or "Points-Rehearse" in request.headers:
+        list_of = "recipients" if its and request.method == "GET" else _LISTS.get(call)
+        if (request.url.query and list_of is None) or "Points-Rehearse" in request.headers:
             raise NotInFake("parameters of this call")
         if call == "POST /v1/points/verify":
             data, about = books.verify(order_of(request))
@@ -120,10 +122,10 @@ class FakePoints(httpx.MockTransport):
             return _answered(200, books.organization(), scheduled=scheduled, limits=limits)
         if call == ("POST /v1/platform/users" if books.live else "POST /v1/sandbox/users"):
             return self._register(request)
-        if call in _LISTS:
+        if list_of is not None:
             self._look()
-            name = _LISTS[call]
-            return _answered(200, page_of(name, request.url.params, books.rows(name)))
+            rows = books.recipients(int(its[1])) if its else books.rows(list_of)
+            return _answered(200, page_of(list_of, request.url.params, rows))
         if found and f"GET {found[1]}" in _LISTS and request.method == "GET":
             self._look()
             return _answered(200, books.find(found[2], int(found[3])))

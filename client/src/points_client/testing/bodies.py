@@ -34,6 +34,7 @@ _PATTERNS = {
 }
 _FILTERS = {
     "batches": {"idempotency_key", "label", "status"},
+    "recipients": set(),
     "transactions": {"batch", "email", "reference", "state", "debited", "credited", "allocated"},
     "users": {"email", "external_id"},
 }

@@ -77,6 +77,7 @@ class Books:
             code = "insufficient_balance"
             sentence = f"The issue needs {required} points, but the balance is {available}."
         about = {"code": code, "required": required, "available": available, "affordable_recipients": paid}
+        about["awaits_approval"] = False
         return {"validated": code is None, "error": sentence}, about
 
     def accept(self, order: Order, key: str | None) -> tuple[dict[str, Any], bool]:
@@ -174,6 +175,15 @@ class Books:
             if row["batch_id" if name == "batches" else "id"] == number:
                 return row
         raise Refusal(404, "not_found", {noun: [f"There is no {noun} {number}."]})
+
+    def recipients(self, batch_id: int) -> list[dict[str, Any]]:
+        """Return the recipients of a batch, in order.
+
+        Raises:
+            Refusal: there is no such batch.
+        """
+        self.find("batches", batch_id)
+        return [{**item, "email": item["email"].strip()} for item in self._orders[batch_id].items]
 
     def _refusal_of(self, order: Order) -> str | None:
         """Return why the organization may not issue, as a word: it is so, or the recipients rehearse it."""
