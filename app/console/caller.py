@@ -61,10 +61,12 @@ class Authors(NamedTuple):
 
 
 def authors_of(connection: Connection, rows: Sequence[Batch | Reversal | Sender]) -> Authors:
-    """Return the names of those who have made these batches and reversals, or have sent."""
+    """Return the names of those who have made these batches and reversals, or have sent, and of keys that approved."""
+    answers = [row.approval for row in rows if isinstance(row, Batch) and row.approval is not None]
+    key_ids = {row.api_key_id for row in rows} | {answer["api_key_id"] for answer in answers}
     return Authors(
         members.names_of(connection, {row.member_id for row in rows if row.member_id is not None}),
-        api_keys.names_of(connection, {row.api_key_id for row in rows if row.api_key_id is not None}),
+        api_keys.names_of(connection, {key_id for key_id in key_ids if key_id is not None}),
     )
 
 
