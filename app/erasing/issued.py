@@ -104,9 +104,9 @@ def _parts(rows: Sequence[_Batch]) -> Iterator[list[int]]:
 def _rewrite_batches(connection: Connection, user_id: int, organization_id: int, batch_ids: list[int]) -> None:
     parameters = {"user_id": user_id, "organization_id": organization_id, "batch_ids": batch_ids}
     # Read before they are rewritten.
-    crossings = connection.execute(_CROSSINGS, parameters).all()
+    held = connection.execute(_HELD, parameters).all()
     connection.execute(_REWRITE, parameters)
-    for sandbox, transaction_ids in crossings:
+    for sandbox, transaction_ids in held:
         accept_for_nobody(connection, Scope(organization_id, sandbox), transaction_ids, reason=_ERASED)
 
 
@@ -164,11 +164,10 @@ _NEVER_ISSUED = text(f"""
     ORDER BY organization_id, id
 """)
 
-_CROSSINGS = text(f"""
+_HELD = text(f"""
     WITH {_KNOWN}
     SELECT t.sandbox, array_agg(transaction_id(t.batch_id, t.position))
     FROM transactions t JOIN known k ON k.email_key = coalesce(t.email_key, t.email) AND k.last_batch_id >= t.batch_id
-    JOIN batches b ON b.id = t.batch_id JOIN users u ON u.id = :user_id AND b.issued_at >= u.erased_at
     WHERE t.batch_id = ANY(:batch_ids) AND t.organization_id = :organization_id
       AND t.user_id IS NULL AND t.debited AND t.points_left IS DISTINCT FROM 0
     GROUP BY t.sandbox
