@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.long]
 _CALLERS, _SECONDS, _ROUNDS = 32, 1, 3
 _LARGE = 10_000
 # The rival loops over the recipients, so fewer of them tell what each takes.
-_LARGE_FOR_RIVAL = 1_000
+_LARGE_FOR_RIVAL = 500
 
 _RATE_AT_LEAST = 4.0
 # What has lost half of its speed falls below it.
