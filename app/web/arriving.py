@@ -74,8 +74,9 @@ class ArrivingWorker(ThreadWorker):
                 break
             if conn not in self._without_place:
                 self.poller.unregister(conn.sock)
-            if conn.sock.has_head and (self._places or not is_short):
-                conn.sock.expect_no_more()  # It is a 408, unless the key is good: the thread finds out.
+            # A thread says what is wrong. In need it does so only to who has sent a head.
+            if (conn.sock.has_head and self._places) if is_short else conn.sock.arrived:
+                conn.sock.expect_no_more()
                 self._start_waiting(conn)
             else:
                 self._drop(conn)
