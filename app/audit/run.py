@@ -73,6 +73,7 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
         DBAPIError: it took longer than `time_limit_s`, or PostgreSQL went away.
     """
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+    _limit_statement(connection, deadline)
     connection.execute(text("SET LOCAL enable_seqscan = on"))  # It reads whole tables.
     counts: dict[str, int] = {"organizations": 0, "users": 0, "batches": 0, "transactions": 0}
     breaches = []
