@@ -35,7 +35,7 @@ def web_is_killed_between_a_claim_and_the_answer(scene: Scene) -> None:
         scene.kill_who_comes_to(place)
         answer = signing_up.result()
     user, claimed = answer.body["data"], answer.body["additional_data"]["claimed"]
-    if (answer.status, claimed["amount"], user["balance"]) != (200, 0, 40):
+    if (answer.status, claimed["amount"], user["balance"]) != (200, 40, 40):
         scene.intents.violation(f"a sign-up that was made again was answered {answer.status}: {answer.raw!r}")
     _has(scene, user["id"], [("credit", 40)])
 
