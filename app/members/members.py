@@ -142,6 +142,7 @@ def lock(connection: Connection, member_id: int, *, organization_id: int | None 
     Raises:
         NotFound: there is no such member (in the given organization), or the member was removed.
     """
+    require_id("organization", organization_id or 0)
     parameters = {"id": member_id, "organization_id": organization_id}
     return row_to(Member, row_with_id(connection, _LOCK, parameters, "member"))
 
@@ -189,6 +190,7 @@ def remove_once(connection: Connection, member_id: int, *, organization_id: int)
         NotFound: the organization never had such a member.
     """
     require_id("member", member_id)
+    require_id("organization", organization_id)
     was_removed = text("SELECT removed_at IS NOT NULL FROM members WHERE id = :id AND organization_id = :of")
     if not connection.execute(was_removed, {"id": member_id, "of": organization_id}).scalar():
         remove(connection, lock(connection, member_id, organization_id=organization_id), by=None)

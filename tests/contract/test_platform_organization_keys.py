@@ -10,7 +10,7 @@ from tests.deadline import until
 from tests.service.up import Service
 
 _KEY = {"id", "organization_id", "sandbox", "name", "start", "created_at", "last_used_at", "revoked_at"}
-_KEY |= {"scopes", "expires_at", "batch_limit", "daily_limit"}
+_KEY |= {"scopes", "expires_at", "batch_limit", "daily_limit", "made_by"}
 
 
 @pytest.fixture(scope="module")

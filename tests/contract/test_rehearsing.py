@@ -84,6 +84,7 @@ def test_verify_says_what_a_send_to_reserved_recipients_would_meet(made: Organiz
         "required": 10,
         "available": 5,
         "affordable_recipients": 1,
+        "awaits_approval": False,
     }
     assert success(made.live.verify({"recipient": _at("suspended"), "amount": 5}))["validated"] is True
 

@@ -149,9 +149,9 @@ def test_an_import_goes_on_at_its_last_step(path: Path, monkeypatch: pytest.Monk
     claims: list[int] = []
 
     def claim_and_interrupt(
-        connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int]
+        connection: Connection, user_ids: Sequence[int], organization_ids: Sequence[int], **at: bool
     ) -> claim.Claimed:
-        step = claim_some(connection, user_ids, organization_ids)
+        step = claim_some(connection, user_ids, organization_ids, **at)
         claims.append(step.transactions)
         if len(claims) == 3:
             raise KeyboardInterrupt
