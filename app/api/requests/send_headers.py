@@ -32,7 +32,7 @@ def idempotency_key() -> str | None:
 
 
 # Those of our own: a call that does not take one refuses it, for nothing that a caller sends is ignored.
-_OWN = ("Idempotency-Key", "Points-Rehearse", "Prefer")
+_OWN = {name: f"HTTP_{name.upper().replace('-', '_')}" for name in ("Idempotency-Key", "Points-Rehearse", "Prefer")}
 
 
 def headers_refused(taken: Collection[str]) -> list[str]:
@@ -46,14 +46,9 @@ def refuse_headers(refused: Collection[str]) -> None:
     Raises:
         InvalidRequest: it has.
     """
-    fields = {name: name.lower().replace("-", "_") for name in refused}
-    faults = {
-        field: [f"This call takes no {name} header: leave it out."]
-        for name, field in fields.items()
-        if f"HTTP_{field.upper()}" in request.environ
-    }
-    if faults:
-        raise InvalidRequest(faults)
+    if sent := [name for name in refused if _OWN[name] in request.environ]:
+        sentence = "This call takes no {} header: leave it out."
+        raise InvalidRequest({name.lower().replace("-", "_"): [sentence.format(name)] for name in sent})
 
 
 class Wish(NamedTuple):
