@@ -208,13 +208,11 @@ def scheduled_of(connection: Connection, scope: Scope) -> Scheduled:
     return row_to(Scheduled, connection.execute(_SCHEDULED_OF, scope._asdict()).one())
 
 
+# The points of a batch, if the balance pays everybody who was not erased since.
+_PAYABLE = "coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount * recipient_count)"
 _SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
-           {
-    shown_sum(
-        "coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount::numeric * recipient_count)"
-    )
-} AS amount
+           {shown_sum(_PAYABLE)} AS amount
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
 """)
 
@@ -240,10 +238,10 @@ def payable_of(connection: Connection, batch_id: int, *, organization_id: int) -
     return Payable(*connection.execute(_PAYABLE_OF, {"id": batch_id, "organization_id": organization_id}).one())
 
 
-_PAYABLE_OF = text("""
+_PAYABLE_OF = text(f"""
     SELECT CASE WHEN payable_totals IS NULL THEN recipient_count
                 ELSE (SELECT count(DISTINCT total) FROM unnest(payable_totals) AS total WHERE total > 0) END,
-           coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount * recipient_count)
+           {_PAYABLE}
     FROM batches
     WHERE id = :id AND organization_id = :organization_id
 """)
