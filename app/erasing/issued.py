@@ -3,8 +3,8 @@
 A transaction of the user, or of nobody, becomes `erased-<id>`, and so does the recipient in its batch. What another
 user was paid at the same address stays: it was theirs before, or is since.
 
-Of a batch that is not issued yet the recipient counts for nothing any more. One that is issued between the erasure and
-this has paid nobody: its points are held, and a reversal takes them back.
+Of a batch that is not issued yet the recipient counts for nothing any more. What is held for the address all the same
+nobody can claim: in a sandbox, or issued between the erasure and this. A reversal takes it back.
 """
 
 from collections.abc import Iterator, Sequence
