@@ -20,6 +20,10 @@ from app.values.ids import require_id
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
 
 
+def _full_name(first_name: str, last_name: str) -> str:
+    return f"{first_name} {last_name}".strip()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
     """A person of an organization."""
@@ -33,7 +37,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        return f"{self.first_name} {self.last_name}".strip()
+        return _full_name(self.first_name, self.last_name)
 
     def may(self, role: str) -> bool:
         """Tell whether the member has this role or a higher role."""
@@ -64,7 +68,7 @@ class ListedMember(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.first_name} {self.last_name}".strip()
+        return _full_name(self.first_name, self.last_name)
 
 
 members = Noun(
@@ -96,7 +100,7 @@ def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, s
     rows = connection.execute(
         text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)"), {"ids": list(member_ids)}
     )
-    return {member_id: f"{first} {last}".strip() for member_id, first, last in rows}
+    return {member_id: _full_name(first, last) for member_id, first, last in rows}
 
 
 def get_id(connection: Connection, email: str, organization_id: int | None) -> int:
