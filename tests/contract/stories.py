@@ -58,7 +58,6 @@ class Recipient:
     label: str | None = None
     state: str | None = None
     reversed: int = 0
-    was_credited: bool = False
 
     @property
     def debited(self) -> int:
@@ -210,7 +209,7 @@ class Story:
                 with subprocess.Popen(command, env=self.service.environment, stdout=subprocess.DEVNULL) as process:
                     assert front.is_holding(1), "it is accepted, and the answer never comes"
                     process.send_signal(signal.SIGKILL)
-        self.said = self.service.run(*words, self.service.url)
+        self.service.run(*words, self.service.url)
         [batch] = self.reader.listed("batches")
         return int(batch["batch_id"])
 
@@ -220,7 +219,6 @@ class Story:
         for place, each in enumerate(self.recipients):
             has_account = place in (ACCOUNT, LATER) or (place == GONE and ERASED in self and not self.sandbox)
             each.state = "unpaid" if each.email == self.gone else "credited" if has_account else "held"
-            each.was_credited = each.state == "credited"
 
     def _answer(self) -> Iterator[str]:
         """Approve or reject what awaits it; an erasure and a suspension come before."""
