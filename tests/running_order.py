@@ -3,10 +3,26 @@
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # What takes longest comes first, so that no process is left alone with it at the end.
 _WAITING = ("crash", "operations", "e2e", "browser", "contract")
 _COMPUTING = ("integration", "unit")
+# Each test of these takes long, and needs nothing of the others: any process takes the next.
+_SHARED_OUT = ("tests/e2e/openapi/test_schemathesis.py", "tests/contract/test_pairs_of_features.py")
+
+
+class _ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types.
+    def _split_scope(self, nodeid: str) -> str:
+        """Return what runs in one process: xdist has no other place to say it."""
+        file = super()._split_scope(nodeid)
+        return nodeid if file in _SHARED_OUT else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByFile | None:
+    return _ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
