@@ -57,6 +57,8 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
     lacks = None if case.meta is None else getattr(case.meta.phase.data, "parameter", None)
     if case.headers and case.headers.get("Points-Rehearse") in WORDS and lacks != "Authorization":
         del case.headers["Points-Rehearse"]
+    # A value of an answer may go into a header of the next call, as the number that it is.
+    case.headers.update({name: str(value) for name, value in case.headers.items() if isinstance(value, int)})
     if isinstance(case.body, dict):
         _mend_clock(case.body)
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
