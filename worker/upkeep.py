@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.batches import approval, schedule
+from app.batches import awaiting, schedule
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, held_list, returns
@@ -143,7 +143,7 @@ def drop_requests() -> None:
 
 def reject_unanswered() -> None:
     """Reject what nobody has approved or rejected in time; what is left after these steps waits for the next run."""
-    step = partial(approval.reject_unanswered, at_most=_REJECT_STEP)
+    step = partial(awaiting.reject_unanswered, at_most=_REJECT_STEP)
     rejected = steps(step, steps_max=_REJECT_STEPS_MAX)
     if rejected:
         _log.info("unanswered_rejected", batches=rejected)

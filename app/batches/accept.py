@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
-from app.batches import approval, key_limits
+from app.batches import awaiting, key_limits
 from app.batches.batch import DIGESTED, Batch
 from app.batches.errors import ScheduledLimit
 from app.batches.fields import KEPT
@@ -79,7 +79,7 @@ _DIGEST = digest(
 _STATEMENT = partial(
     files("app.batches").joinpath("accept.sql").read_text().format,
     digest=_DIGEST,
-    needs_approval=approval.IS_NEEDED,
+    needs_approval=awaiting.IS_NEEDED,
     kept=", ".join(KEPT),
     kept_as_text=", ".join(f"{name} text" for name in KEPT),
     kept_as_typed=", ".join(f"{name}::{kind}" for name, kind in KEPT.items()),

@@ -15,7 +15,7 @@
 -- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
 -- the requested order, and not beyond the limit. Other sends pay nothing for it.
 --
--- `needs_approval` is said in app/batches/approval.py, and decided here alone.
+-- `needs_approval` is said in app/batches/awaiting.py, and decided here alone.
 --
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 --

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app import api_keys, organizations
 from app.api_keys import Caller
-from app.batches import approval, schedule
+from app.batches import approval, awaiting, schedule
 from app.batches.accept import Acceptance, Send, SendingMember, accept
 from app.batches.errors import ScheduledLimit
 from app.batches.request import IssueRequest
@@ -88,7 +88,7 @@ def _let_days_pass(days: int, batch_id: int) -> None:
 
 
 def _reject_unanswered() -> int:
-    return books.run(approval.reject_unanswered, at_most=100)
+    return books.run(awaiting.reject_unanswered, at_most=100)
 
 
 # --- What needs it ----------------------------------------------------------------------------------------------------
@@ -117,20 +117,20 @@ def test_only_a_send_of_more_points_than_the_limit_awaits_an_approval_of_whom_it
     organization_id = _organization(above=30, of="console")
     member = SendingMember(make_member(organization_id, "ann@example.org", "approver"), sandbox)
     key = books.run(books.key_of, organization_id, sandbox)
-    awaiting, queued = ([10, 10, 11], [31], [1, 30], [16, 16]), ([10, 10, 10], [30], [1, 29])
-    for amounts in awaiting:
+    above, queued = ([10, 10, 11], [31], [1, 30], [16, 16]), ([10, 10, 10], [30], [1, 29])
+    for amounts in above:
         assert _accept(organization_id, member, amounts).status == "awaiting_approval"
         assert _accept(organization_id, key, amounts).status == "queued"
     for amounts in queued:
         assert _accept(organization_id, member, amounts).status == "queued"
     books.run(organizations.change, organization_id, {"approval_of": "all"})
-    assert [_accept(organization_id, key, amounts).status for amounts in awaiting] == ["awaiting_approval"] * 4
+    assert [_accept(organization_id, key, amounts).status for amounts in above] == ["awaiting_approval"] * 4
     assert [_accept(organization_id, key, amounts).status for amounts in queued] == ["queued"] * 3
     _free(organization_id)
     assert {_accept(organization_id, sender, [9_000]).status for sender in (member, key)} == {"queued"}
     with single_statement() as connection:
-        assert approval.count_awaiting(connection, Scope(organization_id, sandbox=sandbox)) == 8
-        assert approval.count_awaiting(connection, Scope(organization_id, sandbox=not sandbox)) == 0
+        assert awaiting.count_awaiting(connection, Scope(organization_id, sandbox=sandbox)) == 8
+        assert awaiting.count_awaiting(connection, Scope(organization_id, sandbox=not sandbox)) == 0
 
 
 def test_what_awaits_an_approval_moves_nothing_and_no_drain_or_release_takes_it() -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from sqlalchemy import Connection
 
-from app.batches import approval, schedule
+from app.batches import awaiting, schedule
 from app.batches.batch import IDEMPOTENCY_KEY_KEPT_DAYS, forget_idempotency_keys
 from app.batches.queue import count_queued
 from app.errors import BatchConflict
@@ -187,7 +187,7 @@ def test_a_key_lives_from_the_end_of_its_batch_on_and_is_kept_while_the_batch_wa
     books.execute("UPDATE organizations SET approval_above = 0, approval_of = 'all'")
     rejected = books.queue_batch(organization_id, [ANN], 1, idempotency_key="rejected")
     books.execute("UPDATE batches SET created_at = now() - interval '300 days'")
-    books.run(approval.reject_unanswered, at_most=9)
+    books.run(awaiting.reject_unanswered, at_most=9)
     _come("1 s", issued)
     _release()
     books.drain_all(organization_id)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.actions import log as actions
 from app.api_keys import Caller
-from app.batches import approval, payloads, schedule
+from app.batches import approval, awaiting, payloads, schedule
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.payloads import sums_of
@@ -73,7 +73,7 @@ def _of_unissued(connection: Connection, who: Caller, batch: Batch, first: int) 
         if batch.status == ISSUED
         else recipients_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN),
         "payable": schedule.payable_of(connection, batch.id, **of) if awaits or batch.status == SCHEDULED else None,
-        "answer_by": approval.answer_by(connection, batch.id, **of) if awaits else None,
+        "answer_by": awaiting.answer_by(connection, batch.id, **of) if awaits else None,
         "is_own": awaits and approval.is_own(connection, who, batch),
     }
 

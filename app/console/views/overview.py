@@ -9,7 +9,7 @@ from flask import Response, render_template, request
 from sqlalchemy import Connection
 
 from app import organizations
-from app.batches import approval, schedule
+from app.batches import awaiting, schedule
 from app.console import files
 from app.console.blueprints import current_scope, is_sandbox, pages
 from app.console.caller import Authors, authors_of
@@ -109,7 +109,7 @@ def overview() -> str:
         first = min(months_ago, today - timedelta(days=_DAYS_SHOWN - 1))
         organization = organizations.get(connection, scope)
         scheduled = schedule.scheduled_of(connection, scope)
-        awaiting = approval.count_awaiting(connection, scope)
+        waiting = awaiting.count_awaiting(connection, scope)
         held = organizations.held_of(connection, scope)
         low_balance = organizations.get_whole(connection, scope.organization_id).low_balance
         refills = refill.latest(connection, scope, at_most=_REFILLS_SHOWN)
@@ -129,7 +129,7 @@ def overview() -> str:
         low_balance=None if scope.sandbox else low_balance,
         lasts_days=organization.balance * _DAYS_SHOWN // issued if issued > 0 else None,
         scheduled=scheduled,
-        awaiting=awaiting,
+        awaiting=waiting,
         batches=late.rows,
         held=held,
         months=months,
