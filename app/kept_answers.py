@@ -10,9 +10,9 @@ from typing import NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
+from app.encryption import SecretsKeyMissing, SecretUnreadable, decrypted, encrypted, require_key
 from app.errors import IdempotencyKeyReused
 from app.postgres.locks import Kind, wait_for
-from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, decrypted, encrypted, require_key
 
 _KEPT_HOURS = 24
 

@@ -11,6 +11,7 @@ from app.api.auth import WrongKey
 from app.api.envelope import CODES
 from app.api.requests.body import TOO_SLOW
 from app.batches.errors import BatchLost
+from app.encryption import SecretsKeyMissing
 from app.errors import (
     IdempotencyKeyReused,
     InsufficientScope,
@@ -22,7 +23,6 @@ from app.errors import (
 )
 from app.platform.keys import USERS_CHANGE
 from app.reversals.accept import ReversalLost
-from app.webhooks.secrets import SecretsKeyMissing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,14 @@
 """What is done with a webhook: each rule takes a row that is locked. An action is also a call and a button."""
 
+import base64
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
+from app.encryption import SecretsKeyMissing, SecretUnreadable, encrypted, reencrypted
 from app.errors import InvalidRequest, Refused
 from app.event import state_of
 from app.events import event_types, log
@@ -15,7 +18,6 @@ from app.noun import SQL
 from app.postgres.locks import lock_organization
 from app.scope import Scope
 from app.settings import INT64_MAX
-from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, encrypted, new_secret, reencrypted
 from app.webhooks.webhook import (
     BY_CALLER,
     DISABLED,
@@ -61,6 +63,11 @@ def make(connection: Connection, scope: Scope, values: Mapping[str, Any]) -> tup
         raise WebhookLimit(WEBHOOKS_MAX)
     secret = new_secret()
     return webhooks.add(connection, scope, **values, secret=encrypted(secret), position=LAST_SEQUENCE), secret
+
+
+def new_secret() -> str:
+    """Return a secret in the form of Standard Webhooks: `whsec_` and 256 random bits in base64."""
+    return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
 def change(connection: Connection, webhook: Webhook, values: Mapping[str, Any]) -> Webhook:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from app import logs
+from app.encryption import SecretsKeyMissing, SecretUnreadable, decrypted
 from app.postgres.database import single_statement, transaction
 from app.webhooks import cursors
 from app.webhooks.actions import write_disabled
 from app.webhooks.attempts import Attempt, Delivery, delay_s
 from app.webhooks.cursors import Owned
 from app.webhooks.posting import Poster
-from app.webhooks.secrets import SecretsKeyMissing, SecretUnreadable, decrypted
 from app.webhooks.webhook import DISABLED, upcoming
 
 # A worker leaves a webhook after this time, so that a webhook with many events does not hold up others.

@@ -3,15 +3,15 @@
 import pytest
 from cryptography.fernet import Fernet
 
+from app.encryption import encrypted
 from app.events import log
 from app.events.sequencer import number_events
 from app.postgres.database import transaction
 from app.scope import Scope
 from app.settings import settings
 from app.webhooks import cursors
-from app.webhooks.actions import LAST_SEQUENCE
+from app.webhooks.actions import LAST_SEQUENCE, new_secret
 from app.webhooks.cursors import Due
-from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.webhook import Webhook, webhooks
 from tests.integration import books
 

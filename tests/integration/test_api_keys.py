@@ -10,10 +10,10 @@ from werkzeug.test import TestResponse
 
 from app import api_keys, kept_answers
 from app.api_keys import Caller
+from app.encryption import SecretsKeyMissing
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.values.key_hashes import hash_key
-from app.webhooks.secrets import SecretsKeyMissing
 from tests.conftest import forget_everything
 from tests.integration import books, races
 

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from standardwebhooks import Webhook as Signer
 from standardwebhooks import WebhookVerificationError
 
+from app.encryption import encrypted
 from app.errors import InvalidRequest
 from app.pages import lists
 from app.pages.filters import Filters
@@ -20,8 +21,8 @@ from app.scope import Scope
 from app.settings import settings
 from app.webhooks import actions as webhook_actions
 from app.webhooks import attempts, cursors, delivery, posting
+from app.webhooks.actions import new_secret
 from app.webhooks.lag import lag_by_status, lags
-from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.webhook import PREVIOUS_SECRETS_MAX, Webhook, WebhookRotatedOften, webhooks
 from tests.deadline import until
 from tests.integration import books, hooks, races

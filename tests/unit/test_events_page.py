@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from app.webhooks.actions import new_secret
 from app.webhooks.posting import signed_headers
-from app.webhooks.secrets import new_secret
 
 _PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 _BODY = '{"type":"ping","data":{"label":"Frühling"}}'.encode()

@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from app.event import Event
 from app.settings import settings
 from app.webhooks import posting
+from app.webhooks.actions import new_secret
 from app.webhooks.allowed_receivers import parse, resolve
 from app.webhooks.attempts import Attempt
 from app.webhooks.network import Bounds
 from app.webhooks.posting import ANSWER_BYTES_MAX, Poster
-from app.webhooks.secrets import new_secret
 from tests.ports import free_port
 from tests.receiver import Receiver, close_in_the_middle, drip, flood, hang, status
 

@@ -13,6 +13,7 @@ from app.api.calls import Answer, call
 from app.api.listing import page_answer
 from app.api.refusals import BAD_QUERY
 from app.api_keys import Caller
+from app.encryption import require_key
 from app.errors import NotFound
 from app.noun import Action
 from app.noun_fields import Null, says
@@ -21,7 +22,6 @@ from app.postgres.database import single_statement, transaction
 from app.values.key_bounds import WEBHOOKS
 from app.webhooks import actions
 from app.webhooks.actions import REPLAY
-from app.webhooks.secrets import require_key
 from app.webhooks.webhook import WEBHOOKS_MAX, Webhook, WebhookLimit, deliveries, webhooks
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="  # noqa: S105  # nosec B105  # An example.

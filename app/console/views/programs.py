@@ -12,6 +12,7 @@ from app.actions import log as actions
 from app.console.blueprints import LIVE, Page, current_member, current_scope, pages, to_page
 from app.console.caller import FormUsed, change, record, signed_in
 from app.console.forms import KeyForm, ReplayForm, WebhookForm, amount_of, in_words, say_beside, say_why
+from app.encryption import require_key
 from app.errors import Faults, InvalidRequest, PointsError, Refused
 from app.event import state_of
 from app.events.event_types import PATTERNS
@@ -22,7 +23,6 @@ from app.postgres.database import single_statement, snapshot, transaction
 from app.settings import INT64_MAX, settings
 from app.values.texts import shown, with_name
 from app.webhooks.actions import make, replay, rotate
-from app.webhooks.secrets import require_key
 from app.webhooks.webhook import TYPES_MAX, WebhookConflict
 from app.webhooks.webhook import webhooks as webhook_rows
 

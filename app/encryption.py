@@ -1,17 +1,12 @@
-"""The secrets that sign webhooks: made here, and stored encrypted, as is all that nobody else may read.
+"""What nobody else may read is stored encrypted: the secrets that sign webhooks, kept answers, links to be sent.
 
 `POINTS_SECRETS_KEY` holds the keys, the newest first. The newest encrypts, and all of them decrypt.
 """
-
-import base64
-import secrets
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from app.errors import PointsError
 from app.settings import settings
-
-_SECRET_BYTES = 32
 
 
 class SecretsKeyMissing(PointsError):
@@ -24,11 +19,6 @@ class SecretsKeyMissing(PointsError):
 
 class SecretUnreadable(Exception):
     """No key of `POINTS_SECRETS_KEY` decrypts a secret."""
-
-
-def new_secret() -> str:
-    """Return a secret in the form of Standard Webhooks: `whsec_` and 256 random bits in base64."""
-    return f"whsec_{base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()}"
 
 
 def require_key() -> None:
