@@ -105,6 +105,11 @@ class StoredKey(NamedTuple):
         return Bounds(self.scopes, self.expires_at, self.batch_limit, self.daily_limit)
 
     @property
+    def is_good(self) -> bool:
+        """Tell whether it is neither revoked nor expired."""
+        return self.revoked_at is None and not self.has_expired
+
+    @property
     def has_expired(self) -> bool:
         """Tell whether its end has come, by our clock."""
         return self.expires_at is not None and self.expires_at <= datetime.now(UTC)

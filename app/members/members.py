@@ -103,6 +103,21 @@ def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, s
     return {member_id: _full_name(first, last) for member_id, first, last in rows}
 
 
+def all_names(connection: Connection, organization_id: int) -> dict[int, str]:
+    """Return the names of an organization's members by their ids; removed ones come last, and are called so."""
+    rows = connection.execute(_ALL_NAMES, {"organization_id": organization_id})
+    return {
+        member_id: _full_name(first, last) + (" (removed)" if is_removed else "")
+        for member_id, first, last, is_removed in rows
+    }
+
+
+_ALL_NAMES = text("""
+    SELECT id, first_name, last_name, removed_at IS NOT NULL AS is_removed FROM members
+    WHERE organization_id = :organization_id ORDER BY is_removed, id
+""")
+
+
 def get_id(connection: Connection, email: str, organization_id: int | None) -> int:
     """Return the id of the member with an e-mail address, of an organization or (None) of the only one.
 

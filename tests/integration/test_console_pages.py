@@ -16,10 +16,10 @@ from app import api_keys
 from app.errors import InvalidKey, Refused
 from app.events.sequencer import number_events
 from app.members import members
-from app.members.members import ADMIN, VIEWER
+from app.members.members import ADMIN, SENDER, VIEWER
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
-from app.scope import Scope
+from app.scope import Author, Scope
 from app.values.key_hashes import hash_key
 from app.web.application import create_app
 from app.webhooks import actions as webhook_actions
@@ -144,6 +144,35 @@ def test_an_address_that_was_removed_can_be_added_anew(app: Flask, admin: Visito
     make_member(admin.organization_id, "bo@example.com", VIEWER)
     assert sign_in(app, "bo@example.com")[1].status_code == 303
     assert "Ann Admin Removed Ann Viewer" in _activity(admin)
+
+
+def test_what_a_removed_member_leaves_behind_is_named_first_and_ends_if_the_admin_says_so(
+    app: Flask, admin: Visitor
+) -> None:
+    books.execute("UPDATE organizations SET approval_above = 4")
+    outcomes = [("bo", {}, "awaiting_approval", False), ("cy", {"cancel": "yes", "revoke": "yes"}, "cancelled", True)]
+    for name, ends, status, is_revoked in outcomes:
+        leaver = visitor(app, admin.organization_id, SENDER, f"{name}@example.com")
+        sent(leaver, f"email\n{name}@example.com\n", amount="5")
+        with transaction(by=Author(member_id=leaver.member_id)) as connection:
+            key_id, _ = api_keys.create(connection, admin.organization_id, sandbox=False, name=name)
+        path = f"/members/{leaver.member_id}"
+        page = admin.get(path)
+        [batch_id] = books.values(f"SELECT id FROM batches WHERE member_id = {leaver.member_id}")
+        assert f"Live batch {batch_id} : 5 points, awaiting approval" in words_of(page)
+        assert f"Live key {key_id} ({name}), never used" in words_of(page)
+        seen = hidden(page)["seen"]
+        for text in ("", f"{seen} 77"):
+            admin.post(f"{path}/remove", of=path, seen=text, **ends)
+            assert "Nobody was removed" in admin.get(path).text
+        assert admin.post(f"{path}/remove", of=path, seen=seen, **ends).location.endswith("/members")
+        assert books.values("SELECT status FROM batches WHERE id = %s", (batch_id,)) == [status]
+        revoked = books.values("SELECT revoked_at IS NOT NULL FROM api_keys WHERE id = %s", (key_id,))
+        assert revoked == [is_revoked]
+    assert f"Ann Admin Cancelled live batch {batch_id}" in _activity(admin)
+    chosen = admin.get(f"/batches?sender={leaver.member_id}").text
+    assert f'<option selected value="{leaver.member_id}">Ann Sender (removed)</option>' in chosen
+    assert f"/batches/{batch_id}" in chosen
 
 
 def test_a_role_is_changed_and_the_only_admin_stays_one(admin: Visitor) -> None:

@@ -1,20 +1,27 @@
 """*Members*: add and remove them, make links, change roles, end sessions. *Your account*: what each changes alone."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import g, render_template, request, session
+from sqlalchemy import Connection
 
+from app import api_keys
+from app.actions import log as actions
+from app.api_keys import StoredKey
+from app.batches import schedule
+from app.batches.waiting import Waiting, waiting_of
 from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https, sign_in_with
 from app.console.caller import change
 from app.console.forms import ChangePasswordForm, MemberForm, RoleForm, ZoneForm, say_beside
 from app.console.views.sign_in import chosen_password, hashed, place, right_tries
-from app.errors import Refused
+from app.errors import BatchConflict, Refused
 from app.members import links, sessions
 from app.members import members as rows
 from app.members.members import ADMIN, VIEWER, Member
 from app.postgres.database import single_statement, snapshot, transaction
+from app.scope import MEMBER, Scope
 from app.settings import settings
 from app.values.addresses import parse
 
@@ -69,12 +76,47 @@ def end_sessions(member_id: int) -> Page:
     return to_page("members", f"{row.name} is signed out everywhere." if ended else f"{row.name} was not signed in.")
 
 
+class LeftBehind(NamedTuple):
+    """What goes on without a member: the sends of theirs that wait, and the keys that they made and that are good."""
+
+    batches: list[Waiting]
+    keys: list[StoredKey]
+
+    @property
+    def seen(self) -> str:
+        """Return a text that differs when the page would name something else."""
+        return " ".join(str(row.id) for of_kind in self for row in of_kind)
+
+
+def _left_by(connection: Connection, member_id: int) -> LeftBehind:
+    organization_id = current_member().organization_id
+    keys = [key for key in api_keys.find_all(connection, organization_id) if key.is_good and key.made_by]
+    made = [key for key in keys if key.made_by == {**(key.made_by or {}), "type": MEMBER, "id": member_id}]
+    return LeftBehind(waiting_of(connection, organization_id, member_id=member_id), made)
+
+
+_LEFT_CHANGED = "What would go on has changed. Nobody was removed: look at it below, and press the button again."
+
+
 @pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
+    """Remove a member, and with them what the form says of what they leave behind."""
+    who = current_member()
     try:
-        row, _ = _act(member_id, rows.remove)
-    except Refused as error:
-        return to_page("members", error.sentence, "bad")
+        with change() as connection:
+            row = rows.lock(connection, member_id, organization_id=who.organization_id)
+            left = _left_by(connection, member_id)
+            if request.form.get("seen", "") != left.seen:
+                raise Refused(_LEFT_CHANGED)
+            rows.remove(connection, row, by=who.id)
+            for batch in left.batches if "cancel" in request.form else ():
+                of = Scope(who.organization_id, batch.sandbox)
+                schedule.cancel(connection, batch.id, of)
+                actions.record(connection, actions.CANCELLED, **of._asdict(), subject_id=batch.id)
+            for key in left.keys if "revoke" in request.form else ():
+                api_keys.revoke(connection, key.id)
+    except (Refused, BatchConflict) as error:  # A batch may have been issued meanwhile.
+        return to_page("member", error.sentence, "bad", member_id=member_id)
     return to_page("members", f"{row.name} is no longer a member.")
 
 
@@ -95,8 +137,9 @@ def _list_page(form: MemberForm) -> str:
 def _member_page(member_id: int, form: RoleForm | None = None) -> str:
     with single_statement() as connection:
         row = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
+        left = _left_by(connection, member_id)
     form = form or RoleForm(formdata=None, role=row.role)
-    return render_template("console/member.html", of=row, form=form)
+    return render_template("console/member.html", of=row, form=form, left=left)
 
 
 def _link_page(member: Member, token: str) -> str:

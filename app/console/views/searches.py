@@ -135,8 +135,8 @@ def _show(name: str, of: Search) -> str:
 def _choices(connection: Connection, who: Caller, of: Search) -> dict[str, list[SelectChoice]]:
     """Return the members and the keys of the mode to choose from, where the search asks for them."""
     if "sender" in of.fields:
-        names = {member.id: member.name for member in members.find_all(connection, who.organization.id)}
-        return {"sender": [SelectChoice(str(value), name) for value, name in {**names, BY_API: "the API"}.items()]}
+        names = {BY_API: "the API", **members.all_names(connection, who.organization.id)}
+        return {"sender": [SelectChoice(str(value), name) for value, name in names.items()]}
     if "api_key" in of.fields:
         keys = [key for key in api_keys.find_all(connection, who.organization.id) if key.sandbox == who.sandbox]
         names = {key.id: with_name(f"{key.id} ({key.start}…)", key.name) for key in keys}
