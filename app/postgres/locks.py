@@ -4,7 +4,7 @@ A transaction takes what it needs in this order, so that no two wait for each ot
 of a piece of work, the organization's row, `BALANCES` of organizations by their ids, `IDENTITIES`, users (new ones by
 address, others by id), the balances of users by organization and user. Only a claim waits for several organizations.
 Who accepts sends takes `SCHEDULES`, then the days of keys by their ids (app/batches/key_limits.py), and waits for no
-organization.
+organization. Who accepts reversals takes `REVERSALS`, and waits for nothing else.
 """
 
 import time
@@ -32,6 +32,9 @@ class Kind(IntEnum):
     SCHEDULES = 0x5053
     # One organization's: one call at a time compares its recipients with what was sent lately. Others are refused.
     SENT_LATELY = 0x534C
+    # One organization's: whoever accepts a reversal shares it. The console, which first counts what is queued, excludes
+    # them: none comes in between.
+    REVERSALS = 0x5256
     # One organization's: its folds and claims share it, and whatever takes its points back excludes them. So held
     # points are either claimed or taken back, and a credit is either folded before it is taken back or after.
     BALANCES = 0x4241

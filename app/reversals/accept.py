@@ -9,6 +9,7 @@ from sqlalchemy import Connection, text
 from app.api_keys import Caller
 from app.batches.batch import AWAITING_APPROVAL, NEVER_ISSUED, SCHEDULED
 from app.errors import BatchConflict, BatchNotIssued, IdempotencyKeyReused, OrganizationDisabled, PointsError
+from app.postgres import locks
 from app.postgres.database import digest, row_with_id
 from app.reversals.request import ReverseRequest
 from app.reversals.reversal import DIGESTED, QUEUED
@@ -89,6 +90,7 @@ def accept(
         "expected": request.expected,
         "idempotency_hash": None if idempotency_key is None else request.meaning(),
     }
+    locks.share(connection, locks.Kind.REVERSALS, [who.organization.id])
     while True:
         known = None if idempotency_key is None else connection.execute(_KNOWN, scope).one_or_none()
         if known is not None:

@@ -14,8 +14,11 @@ from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, Po
 from app.fields.field import Field, FieldFault, Schema, Table, is_integer, kind, reference_to
 from app.fields.kinds import ID, Array, Boolean, Integer, Text
 from app.organizations import OrganizationInMode
+from app.postgres.database import fetch_all
 from app.settings import INT64_MAX, Settings
 from app.values.ids import POSITIONS
+from app.values.numbers import counted
+from app.values.numbers import points as shown
 
 REASON_LENGTH_MAX = 255
 
@@ -179,8 +182,9 @@ def _entry_fault(value: Any, places: Mapping[int, int], absent: Collection[int])
 class Recoverable:
     """How many points a reversal would take (0 when refused), and how many of its `transactions` are in each state.
 
-    `held_points` of the recoverable ones are held, the others are their users'. Some of `held` and `credited` may have
-    fewer points left than the amount to take. `queued` are the reversals of these transactions that are not done yet.
+    All of it is as the `queued` reversals of these transactions, which come first, will leave it. `held_points` of the
+    recoverable ones are held, the others are their users'. Some of `held` and `credited` may have fewer points left
+    than the amount to take.
     """
 
     refusal: PointsError | None
@@ -202,12 +206,14 @@ def recoverable(
         "organization_id": organization.id,
         "batch_id": request.batch_id,
         "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
-        "amount": request.amount,
         "batch_ids": list({transaction_id // POSITIONS for transaction_id in request.transaction_ids or ()}),
     }
-    row = connection.execute(_RECOVERABLE, parameters).one()
-    is_short = request.atomic and row.served < row.transactions
-    points = int(row.points)
+    queued = connection.execute(_QUEUED, parameters).all()
+    rows = fetch_all(connection, _TRANSACTIONS, parameters, binary=True)
+    left = _left_after(queued, {row_id: points_left for row_id, debited, _, points_left in rows if debited})
+    credited = {row_id for row_id, _, is_credited, _ in rows if is_credited and left[row_id]}
+    taken = {row_id: points for row_id in left if (points := _taken(left[row_id], request.amount))}
+    is_short, points = request.atomic and len(taken) < len(rows), sum(taken.values())
     refusal: PointsError | None = None
     if organization.is_disabled:
         refusal = OrganizationDisabled()
@@ -220,53 +226,69 @@ def recoverable(
     elif is_short:
         refusal = Refused("Not all of it can be taken back, so with atomic nothing is.")
     elif points == 0:
-        refusal = Refused("Nothing is left that could be taken back.")
+        refusal = _nothing_taken(request.amount, most_left=max(left.values(), default=0))
     elif organization.balance + points > INT64_MAX:
         refusal = BalanceTooLarge()
     takes = refusal is None or (isinstance(refusal, OtherSum) and not is_short)
+    with_points = sum(points_left > 0 for points_left in left.values())
     return Recoverable(
         refusal=refusal,
         recoverable=points if takes else 0,
-        held_points=int(row.held_points) if takes else 0,
-        transactions=row.transactions,
-        held=row.held,
-        credited=row.credited,
-        already_reversed=row.already_reversed,
-        not_debited=row.transactions - row.held - row.credited - row.already_reversed,
-        queued=row.queued,
+        held_points=sum(taken[row_id] for row_id in taken.keys() - credited) if takes else 0,
+        transactions=len(rows),
+        held=with_points - len(credited),
+        credited=len(credited),
+        already_reversed=len(left) - with_points,
+        not_debited=len(rows) - len(left),
+        queued=len(queued),
     )
 
 
-# Each transaction is looked up by itself, as in a drain.
-_RECOVERABLE = text(f"""
-    SELECT (SELECT count(*) FROM reversals
-            WHERE organization_id = :organization_id AND status = 'queued'
-              AND CASE WHEN CAST(:batch_id AS bigint) IS NOT NULL
-                       THEN reversal_batches(batch_id, transaction_ids) @> ARRAY[CAST(:batch_id AS bigint)]
-                       ELSE batch_id = ANY(CAST(:batch_ids AS bigint[]))
-                            OR transaction_ids && CAST(:transaction_ids AS bigint[]) END) AS queued,
-           count(*) AS transactions,
-           count(*) FILTER (WHERE debited AND points_left > 0 AND NOT credited) AS held,
-           count(*) FILTER (WHERE debited AND points_left > 0 AND credited) AS credited,
-           count(*) FILTER (WHERE debited AND points_left = 0) AS already_reversed,
-           count(*) FILTER (WHERE is_served) AS served,
-           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served), 0) AS points,
-           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served AND NOT credited), 0)
-               AS held_points
-    FROM (
-        SELECT *, debited AND points_left > 0 AND coalesce(CAST(:amount AS bigint) <= points_left, true) AS is_served
-        FROM (
-            SELECT t.debited, t.credited, coalesce(t.points_left, t.amount, b.amount) AS points_left
-            FROM (SELECT x.* FROM transactions x
-                  WHERE x.batch_id = :batch_id AND x.organization_id = :organization_id
-                  UNION ALL
-                  SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS ids (id)
-                  CROSS JOIN LATERAL (
-                      SELECT * FROM transactions
-                      WHERE batch_id = ids.id / {POSITIONS} AND position = ids.id % {POSITIONS}
-                        AND organization_id = :organization_id LIMIT 1) x) t
-            CROSS JOIN LATERAL (SELECT amount FROM batches
-                                WHERE batches.id = t.batch_id AND organization_id = :organization_id LIMIT 1) b
-        ) their_states
-    ) counted
+def _nothing_taken(amount: int | None, *, most_left: int) -> Refused:
+    if not most_left:
+        return Refused("Nothing is left that could be taken back.")
+    return Refused(f"Nobody has {counted(amount or 0, 'point')} left: the most that one has is {shown(most_left)}.")
+
+
+def _taken(points_left: int, amount: int | None) -> int:
+    """Return what a reversal takes from a debited transaction, as app/ledger/reverse.sql does."""
+    if amount is None:
+        return points_left
+    return amount if amount <= points_left else 0
+
+
+def _left_after(queued: Sequence[Any], left: dict[int, int]) -> dict[int, int]:
+    """Return the points left of each transaction once the queued reversals are done, in their order.
+
+    One that takes all or nothing, or a certain sum, counts as if it takes: where it does not, more is left.
+    """
+    for batch_id, transaction_ids, amount in queued:
+        for row_id in transaction_ids or [row_id for row_id in left if row_id // POSITIONS == batch_id]:
+            if row_id in left:
+                left[row_id] -= _taken(left[row_id], amount)
+    return left
+
+
+_QUEUED = text("""
+    SELECT batch_id, transaction_ids, amount FROM reversals
+    WHERE organization_id = :organization_id AND status = 'queued'
+      AND CASE WHEN CAST(:batch_id AS bigint) IS NOT NULL
+               THEN reversal_batches(batch_id, transaction_ids) @> ARRAY[CAST(:batch_id AS bigint)]
+               ELSE batch_id = ANY(CAST(:batch_ids AS bigint[]))
+                    OR transaction_ids && CAST(:transaction_ids AS bigint[]) END
+    ORDER BY id
 """)
+# Each transaction is looked up by itself, as in a drain.
+_TRANSACTIONS = f"""
+    SELECT transaction_id(t.batch_id, t.position), t.debited, t.credited, coalesce(t.points_left, t.amount, b.amount)
+    FROM (SELECT x.* FROM transactions x
+          WHERE x.batch_id = %(batch_id)s::bigint AND x.organization_id = %(organization_id)s
+          UNION ALL
+          SELECT x.* FROM unnest(%(transaction_ids)s::bigint[]) AS ids (id)
+          CROSS JOIN LATERAL (
+              SELECT * FROM transactions
+              WHERE batch_id = ids.id / {POSITIONS} AND position = ids.id %% {POSITIONS}
+                AND organization_id = %(organization_id)s LIMIT 1) x) t
+    CROSS JOIN LATERAL (SELECT amount FROM batches
+                        WHERE batches.id = t.batch_id AND organization_id = %(organization_id)s LIMIT 1) b
+""".encode()

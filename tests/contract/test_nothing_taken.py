@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
+from tests.contract.calls import Organization, address, addresses, nothing_changes, organization, refusal, success
 from tests.contract.reversing import reverse, send, taken, would_take
 from tests.deadline import until
 from tests.service.up import Service
@@ -33,6 +33,18 @@ def test_a_reversal_that_waits_for_a_batch_that_is_cancelled_is_refused(narrow: 
     over = success(acme.live.get(location))
     assert (over["status"], over["refusal"], over["amount"]) == ("refused", "batch_not_issued", None)
     assert acme.live.balance == 100
+
+
+def test_verify_counts_what_is_queued(narrow: Service) -> None:
+    acme = organization(narrow, 100)
+    batch_id, ids = send(acme.live, {"recipients": addresses(2), "amount": 10})
+    with narrow.paused("worker"):
+        success(reverse(acme.live, {"batch": batch_id, "amount": 4}, Prefer="respond-async"), 202)
+        for body, recoverable in (({"batch": batch_id}, 12), ({"transactions": ids[:1], "amount": 5}, 5)):
+            found = would_take(acme.live, body)
+            assert (found["recoverable"], found["queued"]) == (recoverable, 1)
+        found = would_take(acme.live, {"batch": batch_id, "amount": 7})
+        assert (found["recoverable"], found["error"]) == (0, "Nobody has 7 points left: the most that one has is 6.")
 
 
 def test_more_than_64_bits_for_one_user_are_claimed_told_and_never_come_back_at_once(narrow: Service) -> None:

@@ -4,12 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask import Flask
+from sqlalchemy import Connection
 from werkzeug.test import TestResponse
 
+from app import api_keys
+from app.reversals.accept import accept
+from app.reversals.request import ReverseRequest
 from app.values.ids import POSITIONS
 from tests.integration import books
 from tests.integration.console_lists import hidden, value
-from tests.integration.visitors import Visitor, words_of
+from tests.integration.races import behind
+from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -70,6 +75,44 @@ def test_a_choice_that_was_not_shown_takes_nothing(ann: Visitor) -> None:
     assert value("SELECT count(*) FROM reversals") == 1
     assert "Points taken back 20" in _taken(ann, _press(ann, refused, path, recipient=["1", "2"]))
     assert ann.get(f"{path}?recipient=5").status_code == 404
+
+
+def test_two_people_who_take_a_part_at_once_take_it_once(app: Flask, ann: Visitor) -> None:
+    path, bob = _issued(ann), visitor(app, ann.organization_id, "approver")
+    shown = [_press(who, who.get(path), path, show="figures", amount="5") for who in (ann, bob)]
+    first = _press(ann, shown[0], path, amount="5")
+    refused = _press(bob, shown[1], path, amount="5")
+    assert refused.status_code == 409
+    told = words_of(refused)
+    assert "points were taken back by Ann Sender (reversal 2, not done)" in told
+    assert "1 reversal of the same recipients is not done yet" in told
+    assert "Points taken back 20" in _taken(ann, first)
+    left = value("SELECT string_agg(points_left::text, ' ') FROM transactions")
+    assert left == "15 15 15 15"
+    too_many = words_of(_press(bob, bob.get(path), path, show="figures", amount="16"))
+    assert "Nobody has 16 points left: the most that one has is 15." in too_many
+
+
+def test_a_program_that_takes_back_at_the_same_moment_is_seen(ann: Visitor, many_connections: None) -> None:
+    path = _issued(ann)
+    shown = _press(ann, ann.get(path), path, show="figures", amount="5")
+    batch_id = int(path.split("/")[-2])
+    by_program = ReverseRequest(batch_id=batch_id, transaction_ids=None, amount=5, atomic=False, reason="x")
+
+    def accepted_not_committed(connection: Connection) -> None:
+        who = api_keys.get_caller(connection, books.key_of(connection, ann.organization_id))
+        accept(connection, who, by_program, None)
+
+    refused = behind(accepted_not_committed, lambda: _press(ann, shown, path, amount="5"))
+    assert refused.status_code == 409
+    assert "points were taken back by the API (reversal 2, not done)" in words_of(refused)
+
+
+def test_nothing_is_taken_if_the_sum_has_changed_when_the_turn_of_the_reversal_comes(ann: Visitor) -> None:
+    path = _issued(ann)
+    answer = _press(ann, _press(ann, ann.get(path), path, show="figures", recipient="1"), path, recipient="1")
+    books.execute("UPDATE transactions SET points_left = 19 WHERE position = 0")
+    assert "another sum than was expected would have come back" in _taken(ann, answer)
 
 
 def test_one_form_takes_back_once_and_says_so_when_it_is_used_for_another_choice(ann: Visitor) -> None:

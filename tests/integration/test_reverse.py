@@ -83,6 +83,7 @@ _STATES: dict[str, tuple[bool, int]] = {
     "paid in part": (False, 10),
     "paid in part, and all or nothing": (True, 0),
     "taken back": (False, 0),
+    "taken back partly by what is queued": (False, 7),
     "scheduled": (False, 0),
     "cancelled": (False, 0),
     "of a disabled organization": (False, 0),
@@ -98,6 +99,10 @@ def _batch_in(state: str) -> tuple[int, int]:
     books.drain_all(organization_id)
     if state == "taken back":
         books.reverse_now(organization_id, batch_id=batch_id)
+    elif "queued" in state:  # Of the first 4 and 5 points, since 7 are no longer left; of the second 4.
+        books.queue_reversal(organization_id, batch_id=batch_id, amount=4)
+        for amount in (7, 5):
+            books.queue_reversal(organization_id, transaction_ids=[batch_id * POSITIONS], amount=amount)
     elif state == "cancelled":
         books.run(cancel, batch_id, Scope(organization_id, sandbox=False))
     elif state == "of a disabled organization":

@@ -59,15 +59,17 @@ class ReverseVerdict(BaseModel):
 
 
 class ReverseVerifyAdditions(Additions):
-    """What would be taken, for programs: the points, and the number of transactions in each state."""
+    """What would be taken, for programs: the points, and the number of transactions in each state, all as the `queued`
+    reversals will leave them.
+    """
 
-    recoverable: Points = says("Points that would come back.", 100)
+    recoverable: Points = says("Points that would come back, after what the queued reversals take.", 100)
     transactions: int = says("All transactions asked for.", 2, ge=0)
     held: int = says("Transactions with points left that are held.", 1, ge=0)
     credited: int = says("Transactions with points left that were credited to a user.", 1, ge=0)
     already_reversed: int = says("Transactions with no points left.", 0, ge=0)
     not_debited: int = says("Transactions that were not debited.", 0, ge=0)
-    queued: int = says("Reversals of these transactions that are not done yet.", 0, ge=0)
+    queued: int = says("Reversals of these transactions that are not done yet, and come first.", 0, ge=0)
 
 
 class QueuedReversal(BaseModel):

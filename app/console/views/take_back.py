@@ -1,7 +1,7 @@
 """What is done after the issue: taking back a batch or a part of it, the page of a reversal, and holding for longer."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flask import render_template, request
 from sqlalchemy import Connection
@@ -24,13 +24,15 @@ from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.pages import transaction_pages
+from app.postgres import locks
 from app.postgres.database import single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal
 from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
-from app.reversals.reversal import DONE, QUEUED, entries_of, reversals
+from app.reversals.reversal import DONE, QUEUED, Reversal, entries_of, of_batch, reversals
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
+from app.values.numbers import counted
 from app.values.timestamps import parse_timestamp
 from app.values.zones import ZONE_OF_ALL, moment_in
 
@@ -54,12 +56,14 @@ def show_reversal(reversal_id: int) -> str:
     )
 
 
-# The page showed other figures: the choice was changed, or points were taken back meanwhile.
-_CHANGED = (
-    "The choice or the points were changed since you looked: look at the figures above, then press the button again."
-)
-_NOT_SEEN = "You have not seen these figures yet: look at them above, then press the button again."
+_CHOSEN = "The recipients or the points were changed since you looked"
+_MOVED = "Points were claimed or given back since you looked"
+_NOT_SEEN = "You have not seen these figures yet"
+_LOOK = "Nothing was taken back: look at the figures above, then press the button again."
 _USED = "This form has taken points back already. Look at the figures above before you take back more."
+_NAMED = 5  # Who has taken points back meanwhile.
+# Where the three parts of what a page showed meet.
+_PARTS = "|"
 
 
 class Choice(NamedTuple):
@@ -68,21 +72,27 @@ class Choice(NamedTuple):
     positions: Sequence[int]
     amount: int | None
 
-    def request(self, batch_id: int, reason: str) -> ReverseRequest:
+    def request(self, batch_id: int, reason: str, *, expected: int | None = None) -> ReverseRequest:
         """Return the request that a caller of the API would make.
 
         Raises:
             InvalidRequest: as for such a caller.
         """
         of = {"transactions": [batch_id * POSITIONS + position for position in self.positions]}
-        fields = (of if self.positions else {"batch": batch_id}) | {"amount": self.amount, "reason": reason}
+        fields: dict[str, Any] = of if self.positions else {"batch": batch_id}
+        fields |= {"amount": self.amount, "reason": reason}
+        fields["expect"] = None if expected is None else {"recoverable": expected}
         return ReverseReading(fields, settings()).request()
 
-    def seen(self, batch: Batch, figures: Recoverable) -> str:
-        """Return a text that differs when the page would show something else."""
-        states = (figures.held, figures.credited, figures.already_reversed, figures.not_debited)
-        numbers = (figures.recoverable, figures.held_points, *states)
-        return " ".join(map(str, (batch.id, self.amount, *numbers, "of", *self.positions)))
+    def seen(self, batch: Batch, newest: Sequence[Reversal], figures: Recoverable) -> str:
+        """Return a text that differs when the page would show something else: choice, newest reversal and figures."""
+        states = (figures.held, figures.credited, figures.already_reversed, figures.not_debited, figures.queued)
+        parts = (
+            [batch.id, self.amount, *self.positions],
+            [reversal.id for reversal in newest[:1]],
+            [figures.recoverable, figures.held_points, *states],
+        )
+        return _PARTS.join(" ".join(map(str, part)) for part in parts)
 
 
 @pages.form("/batches/<int:batch_id>/take-back", role=SENDER, asks=True)
@@ -114,18 +124,43 @@ def take_back(batch_id: int) -> Page:
 
 
 def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:
-    """Accept the reversal of a form, if its page showed these figures; or return that which it made before."""
+    """Accept the reversal of a form, if its page showed these figures; or return that which it made before.
+
+    Until the commit nobody else accepts a reversal, so none is queued between the figures and this one; and the drain
+    takes nothing if another sum than the page showed would come back.
+    """
     who = calling_member(connection)
     batch = get_batch(connection, batch_id)
-    choice = _choice(batch, form)
-    reverse_request = choice.request(batch_id, form.reason.data)
+    locks.wait_for(connection, locks.Kind.REVERSALS, who.organization.id)
+    choice, seen = _choice(batch, form), form.seen.data or ""
+    expected = amount_of(seen.rpartition(_PARTS)[2].partition(" ")[0])
+    reverse_request = choice.request(batch_id, form.reason.data, expected=expected)
+    newest = of_batch(connection, batch_id, who.scope, at_most=_NAMED)
+    figures = recoverable(connection, reverse_request, who.organization, batch_status=batch.status)
     accepted = reversal_acceptance.accept(connection, who, reverse_request, f"console-{form_id()}")
     if not accepted.existed:
-        figures = recoverable(connection, reverse_request, who.organization, batch_status=batch.status)
-        if form.seen.data != choice.seen(batch, figures):
-            raise Refused(_CHANGED if form.seen.data else _NOT_SEEN)
+        now = choice.seen(batch, newest, figures)
+        if seen != now:
+            raise Refused(f"{_why_changed(connection, seen, now, newest)}. {_LOOK}")
         record(connection, actions.REVERSED, accepted.reversal_id, reverse_request.reason)
     return accepted
+
+
+def _why_changed(connection: Connection, seen: str, now: str, newest: Sequence[Reversal]) -> str:
+    """Say what has changed since the page was shown, and by whom."""
+    if seen.count(_PARTS) != now.count(_PARTS):
+        return _NOT_SEEN
+    choice, last, _ = seen.split(_PARTS)
+    if choice != now.partition(_PARTS)[0]:
+        return _CHOSEN
+    names = authors_of(connection, newest).members
+    told = []
+    for reversal in newest:
+        if reversal.id > (amount_of(last) or 0):
+            who = "the service" if reversal.is_return else names.get(reversal.member_id or 0, "the API")
+            points = reversal.reversed_amount
+            told.append(f"{who} (reversal {reversal.id}, {'not done' if points is None else counted(points, 'point')})")
+    return f"Since you looked, points were taken back by {', '.join(told)}" if told else _MOVED
 
 
 def _choice(batch: Batch, form: TakeBackForm) -> Choice:
@@ -142,12 +177,13 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         batch = get_batch(connection, batch_id)
         choice = _choice(batch, form)
         figures = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
+        newest = of_batch(connection, batch_id, who.scope, at_most=1)
         first = _first_shown(choice)
         rows = transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
         )
     bodies = payloads.transaction_payloads((batch, row) for row in rows)
-    form.seen.data = choice.seen(batch, figures)
+    form.seen.data = choice.seen(batch, newest, figures)
     positions_shown = range(first, first + TRANSACTIONS_SHOWN)
     return render_template(
         "console/take_back.html",

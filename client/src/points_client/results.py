@@ -647,13 +647,13 @@ class Recoverable(Result):
     Attributes:
         validated: True: it would; with `atomic`, all that was asked for.
         error: Why not, as a sentence; None when it is possible.
-        recoverable: Points that would come back.
+        recoverable: Points that would come back, after what the queued reversals take.
         transactions: All transactions asked for.
         held: Transactions with points left that are held.
         credited: Transactions with points left that were credited to a user.
         already_reversed: Transactions with no points left.
         not_debited: Transactions that were not debited.
-        queued: Reversals of these transactions that are not done yet.
+        queued: Reversals of these transactions that are not done yet, and come first.
     """
 
     validated: bool
