@@ -25,6 +25,8 @@ ORGANIZATION_MADE, ORGANIZATION_CHANGED = "organization.made", "organization.cha
 ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED = "organization.suspended", "organization.resumed"
 ORGANIZATION_DISABLED, ORGANIZATION_ENABLED = "organization.disabled", "organization.enabled"
 REFILLED = "balance.refilled"
+# On the sandbox of an organization.
+CLOCK_SET, SANDBOX_RESET = "sandbox.clock_set", "sandbox.reset"
 # On what belongs to no organization.
 USER_REGISTERED, USERS_REGISTERED = "user.registered", "users.registered"
 USER_CHANGED, USER_ERASED = "user.changed", "user.erased"
@@ -32,6 +34,8 @@ PLATFORM_KEY_MADE, PLATFORM_KEY_REVOKED = "platform_key.made", "platform_key.rev
 SECRETS_REENCRYPTED = "webhooks.reencrypted"
 
 DETAIL_LENGTH_MAX = 255
+# What an organization's actions are about: the first part of their words.
+ABOUT = ("batch", "transaction", "balance", "key", "webhook", "member", "organization", "sandbox")
 
 
 def record(

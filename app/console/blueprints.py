@@ -173,7 +173,7 @@ def _meet_member() -> Page | None:
     if current is None:
         return _ask_to_sign_in()
     g.session_id, g.member, g.organization_name = current.session_id, current.member, current.organization_name
-    g.time_zone, g.has_others = current.time_zone, current.has_others
+    g.time_zone, g.has_others, g.sandbox_ahead = current.time_zone, current.has_others, current.sandbox_ahead
     if session.get("member_id") != g.member.id:  # Who signs in next in this browser goes on as the same member.
         session["member_id"] = g.member.id
     current_record().organization_id = g.member.organization_id

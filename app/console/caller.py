@@ -73,6 +73,19 @@ def authors_of(connection: Connection, rows: Sequence[Batch | Reversal | Sender]
 _FORM_ID = re.compile(r"[A-Za-z0-9_-]{24}")
 
 
+class ChangedMeanwhile(PointsError):
+    """What a form is about is no longer what its page showed."""
+
+    status = 409
+
+    def __init__(self, by_whom: str) -> None:
+        """Take who has changed it, as a sentence of Activity; empty if that is not known."""
+        super().__init__(
+            f"It was changed since you looked, so nothing was done. {by_whom} Look at it as it is now, and send the"
+            " form again if you still want that.".replace("  ", " ")
+        )
+
+
 class FormUsed(PointsError):
     """A form was sent again: a reload, a second click, or after an answer that was lost."""
 

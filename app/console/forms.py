@@ -1,5 +1,6 @@
 """The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ from flask_wtf import FlaskForm
 from wtforms import (
     Field,
     Form,
+    HiddenField,
     PasswordField,
     RadioField,
     SelectChoice,
@@ -21,6 +23,7 @@ from wtforms.widgets import CheckboxInput, ListWidget
 
 from app.batches.approval import REASON_LENGTH_MAX
 from app.errors import Fault, InvalidRequest, PointsError, Refused
+from app.events.event_types import TYPES
 from app.fields import field as fields
 from app.fields.bounds import read_bounds
 from app.fields.kinds import EMAIL
@@ -187,11 +190,20 @@ class ZoneForm(FlaskForm):
 
 
 class WebhookForm(FlaskForm):
-    """A new webhook. The API's rules check it, so that all faults are shown at once."""
+    """A webhook. The API's rules check it, so that all faults are shown at once. `seen` is what the page showed."""
 
+    seen = HiddenField()
     url = typed("URL")
     types = typed("Types of events")
     description = typed("Name")
+
+    def fields(self) -> dict[str, Any]:
+        """Return what is typed as a caller of the API would send it; a type may be written with blanks in it."""
+        types = self.types.data or "*"
+        for kind in TYPES:
+            types = types.replace(kind.replace("_", " "), kind)
+        listed = list(dict.fromkeys(re.findall(r"[^\s,;]+", types)))
+        return {"url": self.url.data or "", "types": listed or ["*"], "description": self.description.data or ""}
 
 
 class ReplayForm(FlaskForm):

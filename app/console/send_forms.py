@@ -143,6 +143,12 @@ class IssueForm(FlaskForm):
     again = HiddenField()
 
 
+class RefillForm(FlaskForm):
+    """Points for the balance of the sandbox."""
+
+    amount = typed("Points to add", _check_points)
+
+
 class TakeBackForm(FlaskForm):
     """A reversal: its reason, and the points to take from each recipient, if not all.
 

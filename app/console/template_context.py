@@ -1,13 +1,13 @@
 """The filters and names that templates use: formats of numbers and times, the signed-in member, the navigation."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
-from app.console.blueprints import current_zone
+from app.console.blueprints import LIVE, SANDBOX, current_zone
 from app.console.caller import new_form_id
 from app.console.forms import faults_of
 from app.members import members
@@ -19,12 +19,16 @@ from app.values.zones import moment_in
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One line of the navigation: the page, the lowest role that sees it, and whether it is the same in both modes."""
+    """One line of the navigation: the page, the lowest role that sees it, and the modes it is of.
+
+    It may be the same in both modes, or of the sandbox only.
+    """
 
     endpoint: str
     words: str
     role: str = members.VIEWER
     of_both_modes: bool = False
+    of_sandbox: bool = False
 
 
 # First the pages of a mode, then those of the whole organization.
@@ -38,19 +42,21 @@ NAVIGATION = (
         Entry(endpoint="console.list_held", words="Held"),
         Entry(endpoint="console.list_reversals", words="Reversals"),
         Entry(endpoint="console.statement", words="Statement"),
+        Entry(endpoint="console.sandbox", words="Sandbox", role=members.ADMIN, of_sandbox=True),
     ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN, of_both_modes=True),
         Entry(endpoint="console.list_requests", words="Requests"),
         Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
         Entry(endpoint="console.members", words="Members", role=members.ADMIN, of_both_modes=True),
-        Entry(endpoint="console.activity", words="Activity", of_both_modes=True),
+        Entry(endpoint="console.list_activity", words="Activity", of_both_modes=True),
         Entry(endpoint="console.account", words="Your account", of_both_modes=True),
     ),
 )
 _ENTRIES = {entry.endpoint: entry for group in NAVIGATION for entry in group}
 _BY_WORD = {entry.words.lower().removeprefix("your "): entry.endpoint for entry in _ENTRIES.values()}
 _OF_BOTH_MODES = {endpoint for endpoint, entry in _ENTRIES.items() if entry.of_both_modes}
+_OF_SANDBOX = {endpoint for endpoint, entry in _ENTRIES.items() if entry.of_sandbox}
 _HOME = "console.overview"
 
 
@@ -81,16 +87,23 @@ def _here() -> str:
 
 def _names() -> dict[str, Any]:
     member: members.Member | None = g.get("member")
-    groups = [] if member is None else [[entry for entry in group if member.may(entry.role)] for group in NAVIGATION]
+    mode = g.get("mode", LIVE)
+    groups = [
+        [entry for entry in group if member and member.may(entry.role) and (mode == SANDBOX or not entry.of_sandbox)]
+        for group in NAVIGATION
+    ]
     here = _here()
     arguments = request.view_args or {}
     # What the switch of the modes leads to: the same page if both modes have it, else the list that it belongs to.
-    is_in_both = request.method == "GET" and (here in _OF_BOTH_MODES or not arguments)
+    above: tuple[str, dict[str, Any]] = (here, {}) if here in _ENTRIES and here not in _OF_SANDBOX else (_HOME, {})
+    is_in_both = request.method == "GET" and above[0] == here and (here in _OF_BOTH_MODES or not arguments)
+    ahead = g.get("sandbox_ahead")
     return {
         "member": member,
         "organization_name": g.get("organization_name"),
         "has_others": g.get("has_others", False),
-        "mode": g.get("mode", "live"),
+        "mode": mode,
+        "sandbox_now": datetime.now(UTC) + ahead if ahead and mode == SANDBOX else None,
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,
         "faults_of": faults_of,
@@ -98,5 +111,5 @@ def _names() -> dict[str, Any]:
         "navigation": groups,
         "here": here,
         "of_both_modes": here in _OF_BOTH_MODES,
-        "page_in_mode": (request.endpoint, arguments) if is_in_both else (here if here in _ENTRIES else _HOME, {}),
+        "page_in_mode": (request.endpoint, arguments) if is_in_both else above,
     }

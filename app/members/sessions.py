@@ -5,7 +5,7 @@ Here too: the forms that a session has used up, so that each has its effect once
 
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -25,10 +25,14 @@ LOCK_MINUTES = 15
 
 
 class SignedIn(NamedTuple):
-    """A valid session: its member with the time zone, the member's organization, and whether it opens others too."""
+    """A valid session: its member with the time zone, the member's organization, and whether it opens others too.
+
+    `sandbox_ahead` is how far the clock of the organization's sandbox is ahead.
+    """
 
     session_id: int
     organization_name: str
+    sandbox_ahead: timedelta
     time_zone: str
     has_others: bool
     member: Member
@@ -171,9 +175,9 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    session_id, organization_name, time_zone, has_others, *member = row
+    session_id, organization_name, sandbox_ahead, time_zone, has_others, *member = row
     of = Member(**dict(zip(Member.__slots__, member, strict=True)))
-    return SignedIn(session_id, organization_name, time_zone, has_others, of)
+    return SignedIn(session_id, organization_name, sandbox_ahead, time_zone, has_others, of)
 
 
 # The other members with the address and the password of the member `m` of a session `s` that opens them.
@@ -183,8 +187,8 @@ _OTHERS = """
       AND other.id <> m.id AND other.removed_at IS NULL AND coalesce(other.locked_until <= clock_timestamp(), true)
 """
 _FIND = text(f"""
-    SELECT s.id, o.name, m.time_zone, EXISTS(SELECT {_OTHERS}), m.id, m.organization_id, m.email, m.first_name,
-           m.last_name, m.role
+    SELECT s.id, o.name, o.sandbox_ahead, m.time_zone, EXISTS(SELECT {_OTHERS}), m.id, m.organization_id, m.email,
+           m.first_name, m.last_name, m.role
     FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
     WHERE s.hash = :hash AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND m.removed_at IS NULL
 """)

@@ -3,11 +3,9 @@
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
-from sqlalchemy import Connection, text
-
 from app.noun import Noun
 from app.noun_fields import Id, Part, Shown, says, says_one_of
-from app.pages.filters import CursorPosition, Filters
+from app.pages.filters import Filters
 from app.pages.statements import Listing
 from app.scope import KINDS, MEMBER, OPERATOR, PLATFORM_KEY
 
@@ -70,7 +68,7 @@ page = Listing(
     actions,
     "*",
     scope=_scope,
-    matches=lambda filters: [filters.author_condition()],
+    matches=Filters.action_conditions,
     around=f"""
         SELECT a.id, a.created_at, a.action,
                CASE WHEN a.member_id IS NOT NULL THEN '{MEMBER}'
@@ -89,12 +87,3 @@ page = Listing(
         ORDER BY a.created_at DESC, a.id DESC
     """,
 )
-
-
-def position_before(connection: Connection, action_id: int) -> CursorPosition | None:
-    """Return where a page begins that goes on after an action, with older ones; None: there is no such action."""
-    moment: datetime | None = connection.execute(_MOMENT, {"id": action_id}).scalar_one_or_none()
-    return None if moment is None else CursorPosition(moment, action_id - 1)
-
-
-_MOMENT = text("SELECT created_at FROM actions WHERE id = :id")

@@ -73,8 +73,9 @@ class Filters:
     # Requests only: the status of an answer, such as `403`, or a hundred of them, such as `4xx`.
     api_key_id: int | None = None
     answered: str | None = None
-    # Actions only.
+    # Actions only: who did it, and the first part of its word, such as `batch`.
     by: AskedAuthor | None = None
+    about: str | None = None
     # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
     # the points of a transaction, or of a whole batch.
     email_part: str | None = None
@@ -82,7 +83,7 @@ class Filters:
     sender: int | None = None
     points: int | None = None
     # What columns of the list's own table must equal: its rows are read one by one.
-    equals: Mapping[str, str] = field(default_factory=dict, hash=False)
+    equals: Mapping[str, str | int] = field(default_factory=dict, hash=False)
 
     @property
     def debit(self) -> bool | None:
@@ -187,12 +188,15 @@ class Filters:
             conditions.append("CAST(status AS text) LIKE replace(:answered, 'x', '_')")
         return conditions
 
-    def author_condition(self) -> str:
-        """Return the condition on who did an action."""
-        if self.by is None:
-            return "true"
-        column = _COLUMN_OF_AUTHOR[self.by.kind]
-        return f"{column} IS NOT NULL" if self.by.which is None else f"{column} = :author"
+    def action_conditions(self) -> list[str]:
+        """Return the conditions on an action, whose rows are read one by one."""
+        conditions = self.own_conditions()
+        if self.about is not None:
+            conditions.append("starts_with(action, :about || '.')")
+        if self.by is not None:
+            column = _COLUMN_OF_AUTHOR[self.by.kind]
+            conditions.append(f"{column} IS NOT NULL" if self.by.which is None else f"{column} = :author")
+        return conditions
 
     def part_conditions(
         self, *, label: str = "coalesce(own_label, label)", amount: str = "coalesce(own_amount, amount)"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from app.actions.log import ABOUT
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.batches.batch import STATUSES
 from app.batches.transaction import STATES
@@ -277,4 +278,5 @@ BESIDE = {
     "label_part": Parameter("label_part", word_of(_LABEL, _is_label, _lower_as_in_sql), filter="label_part"),
     "sender": Parameter("sender", _SENDER, filter="sender"),
     "points": Parameter("points", _POINTS, filter="points"),
+    "about": Parameter("about", one_of(ABOUT), filter="about"),
 }

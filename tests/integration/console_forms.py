@@ -18,7 +18,7 @@ from tests.integration.visitors import PASSWORD, Visitor, make_member, sign_in, 
 
 _LIST, _SENT = "a-list-that-is-not-sent-", "a-list-that-was-sent----"
 _PAGES_OF_LISTS = (_LIST, f"{_LIST}/confirm", f"{_SENT}/outcome")
-STARTS = ("/console/live", *(f"/console/live/send/{path}" for path in _PAGES_OF_LISTS))
+STARTS = ("/console/live", "/console/sandbox/sandbox", *(f"/console/live/send/{path}" for path in _PAGES_OF_LISTS))
 _PAGE = re.compile(r"/console/(?:live|sandbox)[^.]*")
 
 # What a person types, by the name of the field.
@@ -35,7 +35,7 @@ TYPED = {
     "url": "https://192.0.2.7/hook",
 }
 # What a person chooses instead of what the page offers.
-CHOSEN = {"role": "sender", "label": "Autumn", "zone": "Europe/Berlin"}
+CHOSEN = {"role": "sender", "label": "Autumn", "zone": "Europe/Berlin", "types": "batch.*"}
 # What a person leaves empty, by the form: its page has shown the figures of all points.
 LEFT_EMPTY = {"console.take_back": ("amount",)}
 CHOSEN |= {"when": "later", "day": f"{datetime.now(UTC) + timedelta(days=5):%Y-%m-%d}", "clock": "09:30"}

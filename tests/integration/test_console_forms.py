@@ -27,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("database", "broker")
 _STATE = {
     "members": "- 'wrong_passwords' - 'wrong_since'",  # A try is counted, whatever it was for.
     **dict.fromkeys(("member_sessions", "api_keys", "webhooks", "uploads", "batches", "transactions", "reversals"), ""),
+    "organizations": "",
     **dict.fromkeys(("unnumbered_events", "events"), ""),
 }
 

@@ -105,6 +105,30 @@ def test_a_long_batch_is_shown_in_pages(ann: Visitor) -> None:
     assert ">Next<" not in last.text
 
 
+def test_the_sandbox_is_moved_refilled_and_reset_and_each_of_its_pages_tells_its_time(admin: Visitor) -> None:
+    page, moved = "/console/sandbox/sandbox", "Its clock is moved"
+
+    def send(what: str, **typed: str) -> str:
+        answer = admin.post(f"{page}/{what}", of=page, **typed)
+        return words_of(answer if answer.status_code != 303 else admin.get(page))
+
+    assert moved not in admin.get(page).text
+    day = f"{datetime.now(UTC) + timedelta(days=40):%Y-%m-%d}"
+    assert f"is set to {day} 09:30 UTC" in send("clock", day=day, clock="09:30")
+    assert "forwards only" in send("clock", day=day, clock="09:29")
+    assert "forwards only" in send("clock", day="2999-01-01", clock="09:30")
+    for path in ("", "/batches", "/sandbox"):
+        assert f"{moved}: it is {day} 09:3" in words_of(admin.get(f"/console/sandbox{path}"))
+    assert moved not in admin.get().text
+    assert "5 points were put" in send("refill", amount="5")
+    assert "must be a whole number" in send("refill", amount="-5")
+    assert re.search("The balance is [0-9,]+ points? again", send("reset"))
+    assert moved not in admin.get(page).text
+    for said in (f"Set the clock of the sandbox: to {day} 09:30", "sandbox balance: 5 points", "Reset the sandbox"):
+        assert said in _activity(admin), said
+    assert admin.get("/sandbox").status_code == 404
+
+
 @pytest.mark.parametrize("mode", ["live", "sandbox"])
 def test_a_key_is_shown_once_works_is_called_by_its_name_and_is_revoked(admin: Visitor, mode: str) -> None:
     page = admin.post("/keys", of="/keys", name=" Till & co ", mode=mode)
@@ -248,14 +272,37 @@ def test_sessions_are_ended_by_their_member_and_by_an_admin(app: Flask, admin: V
     assert "Signed Ann Viewer out everywhere" in _activity(admin)
 
 
+def test_activity_is_found_by_who_and_what_and_downloaded(admin: Visitor) -> None:
+    admin.post("/keys", of="/keys", name="Till", mode="live")
+    _make_webhook(admin)
+    books.execute("INSERT INTO actions (organization_id, operator, action) VALUES (1, 'ada', 'organization.suspended')")
+    key, webhook, operator = "Made live key 1 (Till)", "Made live webhook 1", "Suspended the organization"
+    for query, matches in {
+        "about=key": {key},
+        "about=webhook": {webhook},
+        f"by=member:{admin.member_id}": {"Chose a password", "Signed in", key, webhook},
+        "by=operator": {operator},
+        "by=operator&about=key": set(),
+        "created_to=2001-01-01": set(),
+    }.items():
+        page, file = words_of(admin.get(f"/activity?{query}")), admin.get(f"/activity.csv?{query}").text
+        lines = list(csv.DictReader(StringIO(file.removeprefix("\ufeff"))))
+        assert {line["what"] for line in lines} == matches, query
+        assert all((said in page) == (said in matches) for said in (key, webhook, operator)), query
+    assert lines == []
+    assert admin.get("/activity.csv?about=nothing").status_code == 400
+
+
 def test_activity_goes_on_where_a_page_ends(admin: Visitor) -> None:
     books.execute(
         "INSERT INTO actions (organization_id, member_id, action, subject_id)"
         " SELECT 1, 1, 'key.revoked', n FROM generate_series(1, 150) n"
     )
-    newest = admin.get("/activity").text
-    [older] = re.findall(r"/activity\?before=\d+", newest)
-    seen = re.findall(r"Revoked key (\d+)<", newest + admin.get(older).text)
+    older, seen = ["/activity"], list[str]()
+    while older:
+        page = admin.get(older[0]).text
+        seen += re.findall(r"Revoked key (\d+)<", page)
+        older = re.findall(r"/activity\?cursor=[\w-]+", page)
     assert seen == [str(number) for number in range(150, 0, -1)]
 
 
@@ -414,6 +461,58 @@ def test_a_webhook_that_two_disable_at_once_is_disabled_by_one_event(admin: Visi
     assert types.count("webhook.disabled") == 1
 
 
+def test_a_webhook_is_changed_field_by_field_and_a_page_that_is_stale_says_by_whom(admin: Visitor) -> None:
+    _make_webhook(admin)
+    as_shown = {"url": _URL, "types": "batch.*, ping", "description": "Shop"}
+    other = visitor(admin.client.application, admin.organization_id, ADMIN, "bo@example.com")
+    stale = _seen_of_webhook(admin)
+
+    def change(by: Visitor, seen: str, **typed: str) -> str:
+        answer = by.post("/webhooks/1/change", of="/webhooks/1", seen=seen, **as_shown | typed)
+        return words_of(answer if answer.status_code != 303 else by.get("/webhooks/1"))
+
+    assert "The webhook is changed." in change(other, stale, types="batch.awaiting approval, key.*")
+    assert "Events batch.awaiting_approval, key.*" in words_of(admin.get("/webhooks/1"))
+    refused = change(admin, stale, description="Till")
+    assert re.search("was changed since you looked.*Ann Admin: Live webhook 1: changed its types", refused)
+    assert "Till" not in admin.get("/webhooks/1").text
+    for wrong, says in {
+        "types": ("batch.isued", "did you mean batch.issued"),
+        "url": ("https://10.0.0.1/", "public"),
+    }.items():
+        assert says[1] in change(admin, _seen_of_webhook(admin), **{wrong: says[0]}), wrong
+    admin.post("/webhooks/1/disable", of="/webhooks/1")
+    other.post("/webhooks/1/ping", of="/webhooks/1")
+    assert re.search("nothing is sent.*Ann Admin: Live webhook 1: disabled", words_of(other.get("/webhooks/1")))
+
+
+def _seen_of_webhook(one: Visitor) -> str:
+    return hidden(one.get("/webhooks/1"))["seen"]
+
+
+def test_a_ping_tells_what_the_receiver_answered(admin: Visitor) -> None:
+    _make_webhook(admin)
+    page = admin.post("/webhooks/1/ping", of="/webhooks/1").location
+    assert "The ping is on its way." in words_of(admin.get(page))
+    books.run(number_events, admin.organization_id)
+    [sequence] = books.values("SELECT sequence FROM events WHERE type = 'ping'")
+    attempt = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms, status, error)"
+    for answered, says in {
+        "500, 'refused'": "The receiver did not take the ping: it answered 500.",
+        "NULL, 'timeout'": "The receiver did not take the ping: no answer within 15 seconds.",
+        "204, NULL": "The receiver took the ping: it answered 204 after 12 ms.",
+    }.items():
+        books.execute(f"{attempt} VALUES (1, {sequence}, 'evt_1', 'ping', 1, 12, {answered})")
+        assert says in words_of(admin.get(page)), answered
+    books.execute(
+        f"{attempt} VALUES (1, {sequence} + 1, 'evt_2', 'batch.issued', 1, 12, 503, 'refused')",
+        "UPDATE webhooks SET failures = 1, failing_since = now(), retry_at = now()",
+    )
+    page = admin.post("/webhooks/1/ping", of="/webhooks/1").location
+    says = "The ping waits, because the receiver has not taken an earlier event: it answered 503."
+    assert says in words_of(admin.get(page))
+
+
 def test_a_stuck_webhook_shows_its_attempts_and_skips_and_replays(admin: Visitor) -> None:
     _make_webhook(admin)
     admin.post("/webhooks/1/skip", of="/webhooks/1")
@@ -428,11 +527,11 @@ def test_a_stuck_webhook_shows_its_attempts_and_skips_and_replays(admin: Visitor
     books.execute(
         f"UPDATE webhooks SET position = {sequence - 1}, failures = 2, failing_since = now(), retry_at = now()",
         "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, status, ms, error)"
-        f" VALUES (1, {sequence}, 'evt_{event_id}', 'batch.issued', 2, 500, 12, 'status')",
+        f" VALUES (1, {sequence}, 'evt_{event_id}', 'batch.issued', 2, 500, 12, 'refused')",
     )
     page = admin.get("/webhooks/1").text
     assert "2 attempts of the next event" in page
-    assert re.search(r'data-label="Outcome">\s*status \(500\)', page)
+    assert re.search(r'data-label="Outcome">\s*it answered 500', page)
     admin.post("/webhooks/1/skip", of="/webhooks/1")
     assert f"event {sequence} of" in admin.get("/webhooks/1").text
     admin.post("/webhooks/1/replay", of="/webhooks/1", from_sequence=str(sequence))

@@ -1,40 +1,52 @@
-"""*Activity*: who did what, and when."""
+"""The words of *Activity*: who did what, and when. Its page is a search (`searches.py`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flask import render_template, request, url_for
+from flask import url_for
+from sqlalchemy import Connection
 
 from app.actions import log as actions
-from app.console.blueprints import LIVE, SANDBOX, current_member, pages
+from app.console.blueprints import LIVE, SANDBOX, current_member, current_zone
 from app.members.members import ADMIN, VIEWER
 from app.pages import action_pages
 from app.pages.action_pages import ActionRow
 from app.pages.filters import Filters
-from app.postgres.database import snapshot
 from app.scope import MEMBER, PLATFORM_KEY
-from app.values.ids import require_id
 from app.values.numbers import points
 from app.values.texts import with_name
+from app.values.timestamps import timestamp
+from app.values.zones import moment_in
 
-_ROWS = 100
-
-
-@pages.get("/activity")
-def activity() -> str:
-    before = request.args.get("before", type=int)
-    if before is not None:
-        require_id("action", before)
-    filters = Filters(organization_id=current_member().organization_id, sandbox=False)
-    with snapshot() as connection:
-        start = None if before is None else action_pages.position_before(connection, before)
-        page = action_pages.page(connection, filters, start=start, limit=_ROWS)
-    lines = [(action, _who(action), sentence_of(action), _path_of(action)) for action in page.rows]
-    older = None if page.next is None else page.rows[-1].id
-    return render_template("console/activity.html", actions=lines, is_first=before is None, older=older)
+HEADING = ("time", "who", "what", "mode")
 
 
-def _who(action: ActionRow) -> str:
+def lines_of(rows: Sequence[ActionRow]) -> dict[str, Any]:
+    """Return what the page shows of these actions."""
+    return {"rows": [(action, who(action), sentence_of(action), _path_of(action)) for action in rows]}
+
+
+def file_lines(rows: Sequence[ActionRow]) -> Iterator[Sequence[str]]:
+    """Yield what a file has of these actions, under `HEADING`."""
+    for action in rows:
+        mode = {None: "", True: SANDBOX, False: LIVE}[action.sandbox]
+        yield timestamp(action.created_at), who(action), sentence_of(action), mode
+
+
+def latest(connection: Connection, about: str, subject_id: int) -> str:
+    """Return who has last done what to something, as a sentence, so that a form that is stale can say it.
+
+    It is empty if none of the organization's newest actions was about that. `about` is one of `actions.ABOUT`.
+    """
+    of = current_member().organization_id
+    filters = Filters(organization_id=of, sandbox=False, about=about, equals={"subject_id": subject_id})
+    rows = action_pages.page(connection, filters, start=None, limit=1).rows
+    said = [f"{moment_in(current_zone(), row.created_at)}, {who(row)}: {sentence_of(row)}." for row in rows]
+    return "".join(said).replace("..", ".")
+
+
+def who(action: ActionRow) -> str:
+    """Return who did something, in words; what is not of the organization has no name there."""
     if action.by_type == MEMBER:
         return action.by_name
     if action.by_type == PLATFORM_KEY:
@@ -52,7 +64,7 @@ class _Page(NamedTuple):
 
 _BATCH, _REVERSAL = _Page("show_batch", "batch_id", VIEWER), _Page("show_reversal", "reversal_id", VIEWER)
 # Members and webhooks may be gone, so their lists are the pages.
-_MEMBERS, _KEYS, _WEBHOOKS = _Page("members"), _Page("keys"), _Page("webhooks")
+_MEMBERS, _KEYS, _WEBHOOKS, _SANDBOX = _Page("members"), _Page("keys"), _Page("webhooks"), _Page("sandbox")
 _WORDS: Mapping[str, tuple[str, _Page | None]] = {
     actions.SIGNED_IN: ("Signed in{more}", None),
     actions.WRONG_PASSWORD: ("Gave a wrong password for {subject}{more}", None),
@@ -75,6 +87,8 @@ _WORDS: Mapping[str, tuple[str, _Page | None]] = {
     actions.REVERSED: ("Took points back by {mode} reversal {id}{more}", _REVERSAL),
     actions.EXTENDED: ("Held {mode} transaction {id} for longer{more}", None),
     actions.REFILLED: ("Refilled the {mode} balance{more} points", None),
+    actions.CLOCK_SET: ("Set the clock of the sandbox{more}", _SANDBOX),
+    actions.SANDBOX_RESET: ("Reset the sandbox{more}", _SANDBOX),
     actions.ORGANIZATION_MADE: ("Made the organization", None),
     actions.ORGANIZATION_CHANGED: ("Changed the organization{more}", None),
     actions.ORGANIZATION_SUSPENDED: ("Suspended the organization", None),

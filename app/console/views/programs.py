@@ -1,29 +1,32 @@
 """What an organization's programs use: *Keys* and *Webhooks*, with what a page shows only once."""
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
-from flask import render_template
+from flask import render_template, request
+from sqlalchemy import Connection
 
 from app import api_keys
 from app.actions import log as actions
 from app.console.blueprints import LIVE, Page, current_member, current_scope, pages, to_page
-from app.console.caller import FormUsed, change, record, signed_in
+from app.console.caller import ChangedMeanwhile, FormUsed, change, record, signed_in
 from app.console.forms import KeyForm, ReplayForm, WebhookForm, amount_of, in_words, say_beside, say_why
+from app.console.views.activity import latest
 from app.encryption import require_key
 from app.errors import Faults, InvalidRequest, PointsError, Refused
 from app.event import state_of
-from app.events.event_types import PATTERNS
+from app.events.event_types import PATTERNS, PING
 from app.members.members import ADMIN
 from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import single_statement, snapshot, transaction
 from app.settings import INT64_MAX, settings
 from app.values.texts import shown, with_name
-from app.webhooks.actions import make, replay, rotate
-from app.webhooks.webhook import TYPES_MAX, WebhookConflict
+from app.webhooks.actions import change as change_row
+from app.webhooks.actions import make, ping, replay, rotate
+from app.webhooks.webhook import TYPES_MAX, Webhook, WebhookConflict
 from app.webhooks.webhook import webhooks as webhook_rows
 
 _KEY_LOST = "The key was shown then. If it was not copied, revoke it and make another."
@@ -68,6 +71,7 @@ def _keys_page(form: KeyForm) -> str:
 
 
 _DELIVERIES_SHOWN = 50
+_WRITTEN = ("url", "types", "description")
 _SHOWN_ONCE = "The secret was shown then. If it was not copied, make a new secret for the webhook."
 
 
@@ -77,8 +81,7 @@ def webhooks() -> Page:
     form = WebhookForm()
     if not form.is_submitted():
         return _list_page(WebhookForm(types="*"))
-    types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
-    fields = {"url": form.url.data, "types": types, "description": form.description.data}
+    fields = form.fields()
     try:
         require_key()
         values = webhook_rows.new.read(fields, settings())
@@ -88,10 +91,13 @@ def webhooks() -> Page:
     except FormUsed:
         raise
     except PointsError as error:
-        says = InvalidRequest(_by_type(error.faults, types)) if isinstance(error, InvalidRequest) else error
-        say_why(form, says)
+        _say_why(form, error, fields["types"])
         return _list_page(form), 400
     return _secret_page(webhook.id, secret)
+
+
+def _say_why(form: WebhookForm, error: PointsError, types: Sequence[str]) -> None:
+    say_why(form, InvalidRequest(_by_type(error.faults, types)) if isinstance(error, InvalidRequest) else error)
 
 
 def _list_page(form: WebhookForm) -> str:
@@ -115,14 +121,56 @@ def webhook(webhook_id: int) -> str:
     return _webhook_page(webhook_id, ReplayForm(formdata=None))
 
 
-def _webhook_page(webhook_id: int, form: ReplayForm) -> str:
-    scope = current_scope()
+def _webhook_page(webhook_id: int, form: ReplayForm, written: WebhookForm | None = None) -> str:
+    """Return the page; after a ping (`pinged`: the last event before it) it tells what the receiver answered to it."""
+    scope, pinged = current_scope(), request.args.get("pinged", type=int)
     with snapshot() as connection:
         row = webhook_rows.get(connection, webhook_id, scope)
         last = state_of(connection, scope).last_sequence
         filters = Filters(**scope._asdict(), webhook_id=webhook_id)
-        attempts = lists.deliveries(connection, filters, start=None, limit=_DELIVERIES_SHOWN)
-    return render_template("console/webhook.html", of=row, form=form, last_sequence=last, deliveries=attempts.rows)
+        attempts = lists.deliveries(connection, filters, start=None, limit=_DELIVERIES_SHOWN).rows
+    if written is None:
+        written = WebhookForm(formdata=None, url=row.url, types=", ".join(row.types), description=row.description)
+    written.seen.data = _seen(row)
+    pings = [one for one in attempts if pinged is not None and one.type == PING and one.sequence > pinged]
+    return render_template(
+        "console/webhook.html",
+        of=row,
+        form=form,
+        written=written,
+        last_sequence=last,
+        deliveries=attempts,
+        pinged=pinged,
+        ping=pings[0] if pings else None,
+    )
+
+
+def _seen(row: Webhook) -> str:
+    return sha256(repr([getattr(row, name) for name in _WRITTEN]).encode()).hexdigest()
+
+
+@pages.post("/webhooks/<int:webhook_id>/change", role=ADMIN)
+def change_webhook(webhook_id: int) -> Page:
+    """Change what a form says, if its page showed what the webhook is now."""
+    form = WebhookForm()
+    fields = form.fields()
+    with single_statement() as connection:
+        shown_row = webhook_rows.get(connection, webhook_id, current_scope())
+    changed = {name: value for name, value in fields.items() if value != (getattr(shown_row, name) or "")}
+
+    def rule(connection: Connection, row: Webhook) -> None:
+        if form.seen.data != _seen(row):
+            raise ChangedMeanwhile(latest(connection, "webhook", webhook_id))
+        change_row(connection, row, values)
+
+    try:
+        # Before the row is locked: the name in a URL is resolved.
+        values = webhook_rows.changed.read(changed, settings()) if changed else {}
+        _act(webhook_id, rule, f"changed its {', '.join(changed) or 'nothing'}")
+    except (ChangedMeanwhile, InvalidRequest) as error:
+        _say_why(form, error, fields["types"])
+        return _webhook_page(webhook_id, ReplayForm(formdata=None), form), error.status
+    return to_page("webhook", "The webhook is changed.", webhook_id=webhook_id)
 
 
 @pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):name>", role=ADMIN)
@@ -131,7 +179,13 @@ def act_on_webhook(webhook_id: int, name: str) -> Page:
     try:
         _act(webhook_id, action.rule, action.done)
     except WebhookConflict as error:
-        return to_page("webhook", error.sentence, "bad", webhook_id=webhook_id)
+        with single_statement() as connection:
+            says = f"{error.sentence} {latest(connection, 'webhook', webhook_id)}".strip()
+        return to_page("webhook", says, "bad", webhook_id=webhook_id)
+    if action.rule is ping:
+        with single_statement() as connection:
+            last = state_of(connection, current_scope()).last_sequence
+        return to_page("webhook", webhook_id=webhook_id, pinged=last)
     return to_page("webhook", f"Done: {action.done}.", webhook_id=webhook_id)
 
 

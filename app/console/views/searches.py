@@ -1,4 +1,4 @@
-"""*Batches*, *Transactions*, *Held*, *Reversals* and *Requests*: each list with its search, and all of it as a file."""
+"""*Batches*, *Transactions*, *Held*, *Reversals*, *Requests* and *Activity*: lists with a search, and as a file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -11,6 +11,7 @@ from wtforms import EmailField, SelectChoice, SelectField, StringField
 from wtforms.form import BaseForm
 
 from app import api_keys
+from app.actions.log import ABOUT
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.batch import STATUSES
@@ -21,18 +22,20 @@ from app.console.caller import authors_of, calling_member
 from app.console.files import save_as
 from app.console.forms import say_of_form, say_why, subject
 from app.console.slow_work import searches
+from app.console.views import activity
 from app.errors import InvalidAddress, InvalidRequest
 from app.exports.columns import CSV, KINDS
 from app.exports.export import begin
 from app.exports.sources import NOUNS
 from app.members import members
-from app.pages import batch_pages, lists, transaction_pages
+from app.pages import action_pages, batch_pages, lists, transaction_pages
 from app.pages.filters import BY_API, Page
 from app.pages.parameters import id_of
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, next_cursor, parse_page_request, read_parameter
 from app.postgres.database import single_statement, snapshot
 from app.postgres.standby import long_read
 from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
+from app.scope import MEMBER, OPERATOR, PLATFORM_KEY
 from app.values.addresses import parse
 from app.values.texts import with_name
 from app.values.validation_errors import FaultsFound
@@ -114,6 +117,7 @@ _REQUEST = {
     **_days("Called"),
 }
 _REVERSAL = {"status": _one_of("Status", REVERSAL_STATUSES), **_days("Requested")}
+_ACTION = {"by": _one_of("By"), "about": _one_of("About", ABOUT), **_days("Done")}
 _ISSUED = (_far(transaction_pages.page), transaction_pages.totals, _transactions)
 SEARCHES = {
     "batches": Search("batches", _BATCH, _far(batch_pages.page), batch_pages.totals),
@@ -121,6 +125,7 @@ SEARCHES = {
     "held": Search("transactions", _HELD | _days("Issued"), *_ISSUED, fixed={"state": HELD}),
     "reversals": Search("reversals", _REVERSAL, lists.reversals, context_of=_reversals),
     "requests": Search("requests", _REQUEST, _far(lists.requests)),
+    "activity": Search("actions", _ACTION, _far(action_pages.page), context_of=activity.lines_of),
 }
 
 
@@ -134,6 +139,12 @@ def _show(name: str, of: Search) -> str:
 
 def _choices(connection: Connection, who: Caller, of: Search) -> dict[str, list[SelectChoice]]:
     """Return the members and the keys of the mode to choose from, where the search asks for them."""
+    if "by" in of.fields:
+        people = [
+            (f"{MEMBER}:{member.id}", member.name) for member in members.find_all(connection, who.organization.id)
+        ]
+        others = [(PLATFORM_KEY, "Programs of the service"), (OPERATOR, "Operators of the service")]
+        return {"by": [SelectChoice(*choice) for choice in people + others]}
     if "sender" in of.fields:
         names = {BY_API: "the API", **members.all_names(connection, who.organization.id)}
         return {"sender": [SelectChoice(str(value), name) for value, name in names.items()]}
@@ -168,7 +179,7 @@ def _page_request(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[s
     if of.kind == "transactions" and "email" in given and not _is_address(given["email"]):
         given["email_part"] = given.pop("email")
     always = {"limit": _ROWS, **(of.fixed or {})}
-    also = (*beside, *(OF_PEOPLE if "points" in of.fields or of.fixed else ()))
+    also = (*beside, *(OF_PEOPLE if "points" in of.fields or of.fixed else ()), *{"about"}.intersection(of.fields))
     try:
         return parse_page_request(of.kind, _query(given | always), who, also=also)
     except InvalidRequest as error:
@@ -215,7 +226,7 @@ def _say(form: BaseForm, error: InvalidRequest) -> None:
     of_fields = {name: sentences for name, sentences in error.faults.items() if _NAMES.get(name, name) in form}
     for name in {"created_from", "created_to"} & set(of_fields):
         of_fields[name] = [f"{subject(form[name].label.text)} must be a day of the calendar, such as 2026-01-31."]
-    for name in {"status", "state"} & set(of_fields):
+    for name in {"status", "state", "by", "about"} & set(of_fields):
         of_fields[name] = [f"{subject(form[name].label.text)} must be one of those to choose from."]
     say_why(form, InvalidRequest(of_fields), _NAMES)
     if len(of_fields) < len(error.faults):
@@ -248,6 +259,38 @@ def _file(of: Search) -> Response:
         yield from export.content(searches.turn_of_many)
 
     return save_as(Response(content(), content_type="text/csv; charset=utf-8"), f"{of.kind}.csv")
+
+
+# The rows of a file that are read at a time, and in all.
+_ROWS_READ, _LINES_MAX = 1_000, 100_000
+
+
+@pages.get("/activity.csv")
+def activity_file() -> Response:
+    """Answer with the newest actions that match what a form asks for, each piece read in a turn of its own.
+
+    Raises:
+        InvalidRequest: a filter is wrong.
+    """
+    of = SEARCHES["activity"]
+    form = of.form({})
+    with single_statement() as connection:
+        page_request = _page_request(of, calling_member(connection), form)
+    if form.errors:
+        raise InvalidRequest(form.errors)
+
+    def lines() -> Iterator[Sequence[str]]:
+        start = page_request.start
+        for _ in range(_LINES_MAX // _ROWS_READ):
+            with searches.turn_of_many():
+                read = partial(of.page_of, filters=page_request.filters, start=start, limit=_ROWS_READ)
+                page = long_read(read)
+            yield from activity.file_lines(page.rows)
+            start = page.next
+            if start is None:
+                return
+
+    return files.file(files.CSV, "activity", activity.HEADING, lines(), lines=_LINES_MAX)
 
 
 for _name, _search in SEARCHES.items():
