@@ -1,9 +1,11 @@
 """The recipients of a batch: whom it is to pay, before the issue and after it."""
 
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.batch import Batch
 from app.noun import Noun
 from app.noun_fields import Points, says
 
@@ -28,6 +30,19 @@ def recipients_of(
     """Return up to `at_most` recipients of a batch in request order, from position `first` on."""
     parameters = {"id": batch_id, "organization_id": organization_id, "first": first + 1, "last": first + at_most}
     return list(map(Recipient._make, connection.execute(_RECIPIENTS, parameters)))
+
+
+def recipients_of_all(
+    connection: Connection, batches: Sequence[Batch], *, first: int = 0, at_most: int
+) -> list[Recipient]:
+    """Return up to `at_most` recipients of batches one after the other, from place `first` of all on."""
+    rows = list[Recipient]()
+    for batch in batches:
+        if first < batch.recipient_count and len(rows) < at_most:
+            of = {"organization_id": batch.organization_id, "at_most": at_most - len(rows)}
+            rows += recipients_of(connection, batch.id, first=first, **of)
+        first = max(0, first - batch.recipient_count)
+    return rows
 
 
 _RECIPIENTS = text("""

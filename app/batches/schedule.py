@@ -3,6 +3,7 @@
 A scheduled batch is not in the queue, so no drain finds it. Once it is due, a release queues it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
@@ -209,10 +210,10 @@ def scheduled_of(connection: Connection, scope: Scope) -> Scheduled:
 
 
 # The points of a batch, if the balance pays everybody who was not erased since.
-_PAYABLE = "coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount * recipient_count)"
+PAYABLE = "coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount * recipient_count)"
 _SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
-           {shown_sum(_PAYABLE)} AS amount
+           {shown_sum(PAYABLE)} AS amount
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
 """)
 
@@ -227,23 +228,25 @@ _NOW_OF = text("SELECT time_of(CAST(:organization_id AS bigint), CAST(:sandbox A
 
 
 class Payable(NamedTuple):
-    """How many recipients of a batch are to be paid, those who were not erased since, and the points for them."""
+    """How many recipients of batches are to be paid, those who were not erased since, and the points for them."""
 
     recipients: int
     points: int
 
 
-def payable_of(connection: Connection, batch_id: int, *, organization_id: int) -> Payable:
-    """Return whom a batch pays, if the balance pays everybody."""
-    return Payable(*connection.execute(_PAYABLE_OF, {"id": batch_id, "organization_id": organization_id}).one())
+def payable_of(connection: Connection, batch_ids: Sequence[int], *, organization_id: int) -> Payable:
+    """Return whom batches pay together, if the balance pays everybody."""
+    parameters = {"batch_ids": list(batch_ids), "organization_id": organization_id}
+    return Payable(*connection.execute(_PAYABLE_OF, parameters).one())
 
 
 _PAYABLE_OF = text(f"""
-    SELECT CASE WHEN payable_totals IS NULL THEN recipient_count
-                ELSE (SELECT count(DISTINCT total) FROM unnest(payable_totals) AS total WHERE total > 0) END,
-           {_PAYABLE}
-    FROM batches
-    WHERE id = :id AND organization_id = :organization_id
+    SELECT CAST(sum(recipients) AS int), {shown_sum("points")}
+    FROM (SELECT {PAYABLE} AS points,
+                 CASE WHEN payable_totals IS NULL THEN recipient_count
+                      ELSE (SELECT count(DISTINCT total) FROM unnest(payable_totals) AS total WHERE total > 0)
+                 END AS recipients
+          FROM batches WHERE id = ANY(:batch_ids) AND organization_id = :organization_id) b
 """)
 
 

@@ -87,7 +87,7 @@ def issue(
         what = "This list was" if now.before.same_list else "Recipients of this list were"
         raise Refused(f"{what} sent to before. Tick the box if you want to issue points again.")
     accepted = _accept(connection, who, upload, batches=now.payable.parts)
-    uploads.mark_sent(connection, upload.id, [acceptance.batch_id for acceptance in accepted])
+    uploads.mark_sent(connection, upload.id, [acceptance.batch_id for acceptance in accepted], now.before.kept())
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"
     if len(accepted) > 1:
         detail += f", in {len(accepted)} batches"

@@ -44,6 +44,13 @@ class SentBefore(NamedTuple):
         """
         return self.same_list is not None or self.lately.same + self.lately.same_label > 0
 
+    def kept(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, with the same names."""
+        lately = self.lately._asdict() | {"recipients": self.lately.recipients, "days": self.lately.days}
+        lately["batches"] = [batch._asdict() for batch in self.lately.batches]
+        same_list = self.same_list and self.same_list._asdict()
+        return {"same_list": same_list, "lately": lately, "must_be_meant": self.must_be_meant}
+
 
 def sent_before(connection: Connection, upload: UploadRow) -> SentBefore:
     """Return what is known of earlier sends of this organization, in this mode, to the recipients of a checked list."""

@@ -1,6 +1,6 @@
 """Uploads: the lists that members check and send in the console, kept until some days after they are sent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -63,6 +63,7 @@ class UploadRow(NamedTuple):
     created_at: datetime
     sent_at: datetime | None
     batch_ids: Sequence[int] | None
+    sent_before: dict[str, Any] | None
 
     @property
     def scope(self) -> Scope:
@@ -190,13 +191,19 @@ def bad_lines_of(connection: Connection, upload_id: int) -> list[dict[str, Any]]
     return connection.execute(text("SELECT bad_lines FROM uploads WHERE id = :id"), {"id": upload_id}).scalar() or []
 
 
-def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
-    """Mark a list as sent, with the batches of its parts in order, and delete its content."""
-    connection.execute(_MARK_SENT, {"id": upload_id, "batch_ids": list(batch_ids)})
+def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int], sent_before: Mapping[str, Any]) -> None:
+    """Mark a list as sent, with the batches of its parts in order, and delete its content.
+
+    Args:
+        sent_before: what its sender saw of earlier sends, for whoever approves it.
+    """
+    connection.execute(_MARK_SENT, {"id": upload_id, "batch_ids": list(batch_ids), "sent_before": _json(sent_before)})
 
 
 _MARK_SENT = text("""
-    UPDATE uploads SET sent_at = clock_timestamp(), batch_ids = :batch_ids, content = NULL WHERE id = :id
+    UPDATE uploads SET sent_at = clock_timestamp(), batch_ids = :batch_ids, content = NULL,
+                       sent_before = CAST(:sent_before AS json)
+    WHERE id = :id
 """)
 
 

@@ -125,7 +125,8 @@ def all_forms(app: Flask, of: Visitor) -> dict[str, Form]:
         for form in read(path, page)[1]:
             form.endpoint = routes.match(form.action, method="POST")[0]
             last = form.action.rpartition("/")[2]
-            found[f"{form.endpoint} {last if last.isalpha() else ''}"] = form
+            whole = "of a list" if "/send/" in form.action else ""
+            found[f"{form.endpoint} {last if last.isalpha() else ''} {whole}"] = form
     return found
 
 
@@ -147,9 +148,10 @@ def scene(app: Flask) -> Visitor:
     books.issue_now(organization_id, ["ann@example.com", "eve@example.com"], 20, hold_days=2)
     _send_to_more_than_the_balance_pays(admin)
     books.queue_batch(organization_id, ["bob@example.com"], 5)
-    books.queue_batch(organization_id, ["bob@example.com"], 5, send_at=datetime.now(UTC) + timedelta(days=2))
+    later = datetime.now(UTC) + timedelta(days=2)
+    scheduled = books.queue_batch(organization_id, ["bob@example.com"], 5, send_at=later)
     books.execute("UPDATE organizations SET approval_above = 6, approval_of = 'all'")
-    books.queue_batch(organization_id, ["bob@example.com"], 7)
+    awaiting = books.queue_batch(organization_id, ["bob@example.com"], 7)
     books.execute("UPDATE organizations SET approval_above = NULL")
     for name in ("Failing", "Disabled"):
         answer = admin.post("/webhooks", of="/webhooks", url=TYPED["url"], types="*", description=name)
@@ -165,7 +167,12 @@ def scene(app: Flask) -> Visitor:
     assert answer.status_code == 303, answer.text
     books.execute(f"UPDATE uploads SET token = '{_LIST}' WHERE sent_at IS NULL")
     make_member(books.make_organization(name="Elsewhere"), admin.email, "viewer")
-    books.execute("UPDATE member_sessions SET opens_others = true")
+    books.execute(
+        "UPDATE member_sessions SET opens_others = true",
+        "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, recipients, points, digest, sent_at,"
+        f" batch_ids) VALUES ({organization_id}, {admin.member_id}, false, 'a-list-of-two-batches---', 'two parts', 2,"
+        f" 12, 'd', now(), '{{{scheduled}, {awaiting}}}')",
+    )
     return admin
 
 

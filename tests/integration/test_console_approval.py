@@ -2,18 +2,25 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 import pytest
 from flask import Flask
+from sqlalchemy import Connection, text
 
 from app import api_keys, organizations
+from app.api_keys import Caller
+from app.batches import approval
 from app.members import members
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.scope import Author
+from tests.conftest import forget_everything
 from tests.integration import books
-from tests.integration.console_lists import checked, confirm, rows_of, value
+from tests.integration.console_lists import checked, confirm, hidden, rows_of, value
+from tests.integration.races import at_once
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker", "balanced")
@@ -203,3 +210,146 @@ def test_who_approves_sees_every_recipient_on_the_page_and_in_a_file(app: Flask,
     assert [row["email"] for row in rows] == [f"user{number}@example.com" for number in range(1, 111)]
     assert rows[109] | {"line": "110", "amount": "1", "label": "Spring", "reference": "r110"} == rows[109]
     assert {row["state"] for row in rows} == {"awaiting_approval"}
+
+
+@pytest.fixture
+def path(monkeypatch: pytest.MonkeyPatch, app: Flask, organization_id: int) -> str:
+    """Have a sender send a list of three batches above the limit; return the path of its pages."""
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    forget_everything()
+    return _sent_list(visitor(app, organization_id, "sender"))
+
+
+_LINES = "".join(f"p{number}@example.com,60,r{number}\n" for number in range(6))
+
+
+def _sent_list(of: Visitor, *, minutes_ahead: int = 0) -> str:
+    path = checked(of, f"email,amount,reference\nbad\n{_LINES}", label="Spring")
+    if minutes_ahead:
+        assert of.post(f"{path}/cost", of=f"{path}/cost", **_in(minutes_ahead)).status_code == 303
+    assert confirm(of, path, again="yes").status_code == 303
+    return path
+
+
+def _in(minutes: int) -> dict[str, str]:
+    moment = datetime.now(UTC) + timedelta(minutes=minutes)
+    return {"when": "later", "day": f"{moment:%Y-%m-%d}", "clock": f"{moment:%H:%M}"}
+
+
+def _statuses() -> list[object]:
+    return books.values("SELECT status FROM batches ORDER BY id DESC LIMIT 3")[::-1]
+
+
+def _press(of: Visitor, path: str, what: str, form: dict[str, str]) -> str:
+    """Send the form of a list; return what the next page says first."""
+    answer = of.client.post(f"{path}/{what}", data=form)
+    assert answer.status_code == 303, words_of(answer)
+    page = of.get(answer.location)
+    page = page if page.status_code == 200 else of.get(page.location)
+    return " ".join(re.findall(r'class="said [^"]*" role="status">([^<]*)', page.text))
+
+
+def _asked(of: Visitor, path: str, **fields: str) -> dict[str, str]:
+    return hidden(of.get(path)) | fields
+
+
+def test_a_list_is_approved_whole_in_its_order_by_one_who_sees_what_its_sender_saw(
+    app: Flask, organization_id: int, path: str
+) -> None:
+    bo = visitor(app, organization_id, "approver")
+    page = words_of(bo.get(f"{path}/approval"))
+    assert "Points to issue 360 to 6 recipients, in 3 batches Balance now 1,000 Sent by Ann Sender" in page
+    assert "Left out 1 line" in page
+    assert "sent to before" not in page
+    whole = words_of(bo.get(f"{path}/outcome?from=4"))
+    assert "Recipients 4 to 6 of 6 " in whole
+    assert [f"p{n}@example.com 60" in whole for n in range(6)] == [False, False, False, True, True, True]
+    assert "1 line left out" in whole
+    rows = rows_of(bo.get(f"{path}/outcome.csv"))
+    assert [row["email"] for row in rows[1:]] == [f"p{n}@example.com" for n in range(6)]
+    form = _asked(bo, f"{path}/approval")
+    assert _press(bo, path, "approve", form) == "3 batches of this list are approved."
+    assert "was done then. Nothing was done again." in _press(bo, path, "approve", form)
+    assert books.drain_all(organization_id) == books.values("SELECT unnest(batch_ids) FROM uploads")
+    assert [row["state"] for row in rows_of(bo.get(f"{path}/outcome.csv"))[1:]] == ["held"] * 6
+    assert words_of(bo.get("/activity")).count("Approved live batch") == 1
+    again = _sent_list(visitor(app, organization_id, "sender", "again@example.com"))
+    page = words_of(bo.get(f"{again}/approval"))
+    assert "6 of 6 recipients were sent the like within 30 days: 6 the same points with the same label" in page
+    assert "The sender has ticked: Yes, issue points to them again." in page
+
+
+def test_who_has_sent_a_list_or_has_seen_another_one_decides_nothing(
+    app: Flask, organization_id: int, path: str
+) -> None:
+    bo, cy = visitor(app, organization_id, "approver"), visitor(app, organization_id, "admin")
+    form = _asked(bo, f"{path}/approval")
+    second = f"/batches/{value('SELECT batch_ids[2] FROM uploads')}"
+    cy.post(f"{second}/reject", of=f"{second}/approval", reason="Not these")
+    told = _press(bo, path, "approve", form)
+    assert told.startswith("Nothing was changed, because the list is not what the page showed: batch")
+    assert "is rejected by Ann Admin." in told
+    assert _statuses() == ["awaiting_approval", "rejected", "awaiting_approval"]
+    assert "Points to issue 240 to 4 recipients, in 2 batches" in words_of(bo.get(f"{path}/approval"))
+    assert _press(bo, path, "approve", _asked(bo, f"{path}/approval")) == "2 batches of this list are approved."
+    assert _statuses() == ["queued", "rejected", "queued"]
+    own = _sent_list(bo)
+    assert f"{own}/approve" not in bo.get(f"{own}/approval").text
+    assert "Approve or reject the list" not in bo.get(f"{own}/outcome").text
+    assert "Whoever has sent a batch" in _press(bo, own, "approve", _asked(bo, f"{own}/cancel"))
+
+
+def test_of_two_who_answer_a_list_at_once_one_decides_on_all_of_it(
+    app: Flask, organization_id: int, path: str, many_connections: None
+) -> None:
+    bo, cy = visitor(app, organization_id, "approver"), visitor(app, organization_id, "admin")
+    approves = partial(bo.client.post, f"{path}/approve", data=_asked(bo, f"{path}/approval"))
+    rejects = partial(cy.client.post, f"{path}/reject", data=_asked(cy, f"{path}/approval", reason="Wrong"))
+    at_once(approves, rejects)
+    assert _statuses() in (["queued"] * 3, ["rejected"] * 3)
+    told = [words_of(of.get(f"{path}/outcome")) for of in (bo, cy)]
+    assert sorted("Nothing was changed" in one for one in told) == [False, True]
+
+
+def test_a_press_that_dies_between_two_batches_has_done_nothing_and_is_made_again(
+    app: Flask, organization_id: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bo, calls = visitor(app, organization_id, "approver"), list[int]()
+    form, as_usual = _asked(bo, f"{path}/approval"), approval.approve
+
+    def die_at_the_second(connection: Connection, who: Caller, batch_id: int) -> object:
+        calls.append(batch_id)
+        if len(calls) == 2:
+            connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        return as_usual(connection, who, batch_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(approval, "approve", die_at_the_second)
+        assert bo.client.post(f"{path}/approve", data=form).status_code == 503
+    assert _statuses() == ["awaiting_approval"] * 3
+    assert _press(bo, path, "approve", form) == "3 batches of this list are approved."
+
+
+def test_a_list_is_moved_and_cancelled_whole_and_what_was_issued_meanwhile_is_told(
+    app: Flask, organization_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    forget_everything()
+    books.run(organizations.change, organization_id, {"approval_above": None})
+    ann = visitor(app, organization_id, "sender")
+    path = _sent_list(ann, minutes_ahead=60)
+    seen, until = _asked(ann, f"{path}/move"), _in(120)
+    assert ann.client.post(f"{path}/move", data=seen | until | {"clock": "25:00"}).status_code == 400
+    told = _press(ann, path, "move", seen | until)
+    assert told == f"3 batches of this list are scheduled for {until['day']} {until['clock']} UTC."
+    assert len(set(books.values("SELECT send_at FROM batches"))) == 1
+    stale = _press(ann, path, "move", _asked(ann, f"{path}/cancel") | {"seen": seen["seen"]} | _in(180))
+    assert stale.startswith("Nothing was changed, because the list is not what the page showed")
+    form = _asked(ann, f"{path}/cancel")
+    first = value("SELECT min(id) FROM batches")
+    books.execute(f"UPDATE batches SET status = 'queued' WHERE id = {first}")  # As its release does.
+    assert books.drain_all(organization_id) == [first]
+    told = _press(ann, path, "cancel", form)
+    assert told == f"2 batches of this list are cancelled: nobody was debited. Meanwhile batch {first} is issued."
+    assert _statuses() == ["issued", "cancelled", "cancelled"]
+    assert ann.get(f"{path}/cancel").location == f"{path}/outcome"

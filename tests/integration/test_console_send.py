@@ -399,7 +399,7 @@ def test_a_scheduled_batch_is_moved_once_and_not_when_it_is_issued(ann: Visitor)
     _let_scheduled_be_issued(ann)
     assert ann.client.post(f"/console/live{move}", data=form | fields).location == f"/console/live{batch}"
     assert "is no longer scheduled, so its time stays as it is" in words_of(ann.get(batch))
-    assert ann.get(move).status_code == 302
+    assert ann.get(move).status_code == 303
 
 
 def test_a_queued_batch_is_called_off_once_and_one_that_was_issued_meanwhile_is_not(ann: Visitor) -> None:
@@ -414,7 +414,7 @@ def test_a_queued_batch_is_called_off_once_and_one_that_was_issued_meanwhile_is_
     form = hidden(ann.get(f"{second}/cancel"))
     books.drain_all(ann.organization_id)
     ann.client.post(f"/console/live{second}/cancel", data=form)
-    assert "was issued or refused meanwhile" in ann.get(second).text
+    assert "was issued, refused or rejected meanwhile" in ann.get(second).text
     assert books.balance_of(ann.organization_id) == 995
 
 

@@ -6,16 +6,19 @@ from typing import Any
 from flask import Response, flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 
+from app.batches import approval
 from app.batches.batch import AWAITING_APPROVAL, NEVER_ISSUED, QUEUED, SCHEDULED, Batch, batches
 from app.batches.payloads import sums_of
+from app.batches.recipients import recipients_of_all
 from app.console import files, slow_work
-from app.console.blueprints import Page, current_scope, pages
-from app.console.caller import form_id
+from app.console.blueprints import Page, current_member, current_scope, pages
+from app.console.caller import calling_member, form_id
+from app.console.forms import amount_of
 from app.console.slow_work import Busy, checked_page
-from app.console.views.batches import get_batch
+from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.console.views.send import as_sentence, get_list
 from app.errors import NotFound, Refused
-from app.members.members import SENDER, names_of
+from app.members.members import APPROVER, SENDER, names_of
 from app.postgres.database import single_statement, snapshot, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.uploads import listed, sent_before, uploads
@@ -46,11 +49,16 @@ def lists() -> str:
 
 @pages.get("/send/<token>/outcome")
 def outcome(token: str) -> Page:
+    first = (amount_of(request.args.get("from"), digits_max=8) or 1) - 1  # The first place on the page, from 0.
     with snapshot() as connection:
         upload = get_list(connection, token)
         if upload.sent_at is None:
             return redirect(url_for("console.check", token=token))
         rows = batches_of(connection, upload)
+        may_answer = current_member().may(APPROVER) and not approval.is_own(
+            connection, calling_member(connection), rows[0]
+        )
+        recipients = recipients_of_all(connection, rows, first=first, at_most=TRANSACTIONS_SHOWN)
         sender = names_of(connection, [upload.member_id])[upload.member_id]
         sums = sums_of(connection, [row.id for row in rows], organization_id=upload.organization_id)
     return render_template(
@@ -65,7 +73,11 @@ def outcome(token: str) -> Page:
         awaiting=sum(row.status == AWAITING_APPROVAL for row in rows),
         debited=sum(row.debited_count or 0 for row in rows),
         points=sum(row.debited_amount or 0 for row in rows),
-        unpaid=sum(row.recipient_count - row.debited_count for row in rows if row.debited_count is not None),
+        unpaid=sum(row.recipient_count - (row.debited_count or 0) for row in rows if row.is_final),
+        may_answer=may_answer,
+        recipients=recipients,
+        first=first,
+        page_size=TRANSACTIONS_SHOWN,
         sums=sums,
         ended=sorted({row.status for row in rows}) if all(row.status in NEVER_ISSUED for row in rows) else [],
     )
