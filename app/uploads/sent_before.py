@@ -1,6 +1,6 @@
 """A list that was sent: whether it, or a recipient of it, was sent the same before; and the same list once more."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.batches import sent_lately
 from app.batches.batch import ISSUED, NEVER_ISSUED, Batch
+from app.batches.recipients import recipients_of
 from app.batches.sent_lately import SentLately
 from app.batches.transaction import transactions_of
 from app.errors import Refused
@@ -112,22 +113,35 @@ def copy_of(connection: Connection, upload: UploadRow) -> NewList:
     return NewList(written(items), upload.name, Details(amount=upload.amount, label=upload.label))
 
 
-def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str) -> NewList:
-    """Return the recipients that the balance did not pay, of these batches, as a new list.
+def unpaid_of(connection: Connection, batch_rows: Sequence[Batch], name: str, *, is_file: bool = False) -> NewList:
+    """Return the recipients of these batches who are not and will not be debited, as a new list.
+
+    Args:
+        batch_rows: batches with the same label.
+        is_file: the list is to be kept elsewhere, so its rows have that label too.
 
     Raises:
         Refused: there are none.
     """
     items, batch_ids = [], []
     for batch in batch_rows:
-        if batch.status != ISSUED or batch.debited_count == batch.recipient_count:
-            continue
-        for row in transactions_of(connection, batch.id, organization_id=batch.organization_id):
-            if row.debited or ERASED.fullmatch(row.email):
-                continue
-            amount = batch.amount if row.amount is None else row.amount
-            items.append(Item(row.email, amount, row.reference, row.label or batch.label))
+        for item in _unpaid_of_batch(connection, batch):
+            label = None if item.label == batch.label and not is_file else item.label
+            items.append(item._replace(label=label))
             batch_ids.append(batch.id)
     if not items:
         raise Refused("Everybody was paid, or nothing is issued yet.")
-    return NewList(written_unpaid(items, batch_ids), f"unpaid of {name}", Details())
+    details = Details(label=batch_rows[0].label)
+    return NewList(written_unpaid(items, batch_ids), f"unpaid of {name}", details)
+
+
+def _unpaid_of_batch(connection: Connection, batch: Batch) -> Iterator[Item]:
+    of = {"organization_id": batch.organization_id}
+    if batch.status in NEVER_ISSUED:
+        for email, amount, label, reference in recipients_of(connection, batch.id, **of, at_most=batch.recipient_count):
+            if amount and not ERASED.fullmatch(email):
+                yield Item(email, amount, reference, label)
+    elif batch.status == ISSUED and batch.debited_count != batch.recipient_count:
+        for row in transactions_of(connection, batch.id, **of):
+            if not row.debited and not ERASED.fullmatch(row.email):
+                yield Item(row.email, row.amount or batch.amount, row.reference, row.label or batch.label)

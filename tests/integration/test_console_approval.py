@@ -353,3 +353,27 @@ def test_a_list_is_moved_and_cancelled_whole_and_what_was_issued_meanwhile_is_to
     assert told == f"2 batches of this list are cancelled: nobody was debited. Meanwhile batch {first} is issued."
     assert _statuses() == ["issued", "cancelled", "cancelled"]
     assert ann.get(f"{path}/cancel").location == f"{path}/outcome"
+
+
+def test_who_was_not_debited_of_a_list_in_whatever_way_becomes_one_new_list(
+    app: Flask, organization_id: int, path: str
+) -> None:
+    ann = visitor(app, organization_id, "sender", "ann@example.com")
+    bo = visitor(app, organization_id, "approver")
+    first, second, third = (f"/batches/{batch}" for batch in books.values("SELECT unnest(batch_ids) FROM uploads"))
+    books.issue_now(organization_id, ["x@example.com"], 900)
+    bo.post(f"{first}/approve", of=f"{first}/approval")
+    books.drain_all(organization_id)
+    bo.post(f"{second}/reject", of=f"{second}/approval", reason="Not these")
+    assert "Send to the 3 unpaid" in words_of(ann.get(f"{path}/outcome"))
+    ann.post(f"{third}/cancel", of=f"{third}/cancel")
+    outcome = ann.get(f"{path}/outcome")
+    assert "Send to the 5 unpaid" in words_of(outcome)
+    assert "Send to the 2 unpaid" in words_of(ann.get(second))
+    files = rows_of(ann.get(f"{path}/unpaid.csv"))
+    assert [(row["email"], row["label"]) for row in files] == [(f"p{n}@example.com", "Spring") for n in range(1, 6)]
+    made = ann.client.post(f"{path}/unpaid", data=hidden(outcome)).location
+    page = words_of(ann.get(made))
+    assert "Recipients 5 Points in all 300" in page
+    assert "Label Spring" in page, "it stays the label of the list"
+    assert "sent to before" not in page

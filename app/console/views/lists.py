@@ -121,7 +121,7 @@ def list_unpaid(token: str) -> Page:
 @pages.get("/send/<token>/unpaid.csv")
 def unpaid_file(token: str) -> Response:
     with snapshot() as connection:
-        return files.of_new_list(_unpaid(connection, token))
+        return files.of_new_list(_unpaid(connection, token, is_file=True))
 
 
 @pages.get("/batches/<int:batch_id>/outcome.csv", defaults={"kind": files.CSV})
@@ -143,9 +143,9 @@ def list_unpaid_of_batch(batch_id: int) -> Page:
     return _made(new_list, or_back_to=url_for("console.show_batch", batch_id=batch_id))
 
 
-def _unpaid(connection: Connection, token: str) -> NewList:
+def _unpaid(connection: Connection, token: str, *, is_file: bool = False) -> NewList:
     upload = get_list(connection, token)
-    return sent_before.unpaid_of(connection, batches_of(connection, upload), upload.name)
+    return sent_before.unpaid_of(connection, batches_of(connection, upload), upload.name, is_file=is_file)
 
 
 def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> Page:
