@@ -216,15 +216,23 @@ def change(connection: Connection, organization_id: int, changes: Mapping[str, A
         _set(connection, organization_id, {name: changes[name]})
         write_event(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
         actions.record_of_organization(connection, _EVENT_OF_FLAG[name, changes[name]], organization_id)
-    if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
-        is_another = rest.get("low_balance", before.low_balance) != before.low_balance
+    rest = {name: value for name, value in changes.items() if name not in _FLAG_NAMES}
+    if rest := {name: value for name, value in rest.items() if value != getattr(before, name)}:
         try:
             with connection.begin_nested():
-                _set(connection, organization_id, rest | ({"low_balance_told": False} if is_another else {}))
+                _set(connection, organization_id, rest | ({"low_balance_told": False} if "low_balance" in rest else {}))
         except IntegrityError:
             raise OrganizationConflict from None
-        actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, ", ".join(rest))
+        detail = ", ".join(_in_words(name, getattr(before, name), value) for name, value in rest.items())
+        actions.record_of_organization(connection, actions.ORGANIZATION_CHANGED, organization_id, detail)
     return get_whole(connection, organization_id)
+
+
+def _in_words(name: str, before: object, after: object) -> str:
+    """Tell a change for the log of actions; of what the platform calls an organization, only that it changed."""
+    if name in ("name", "external_id"):
+        return name
+    return f"{name}: {' to '.join('none' if value is None else str(value) for value in (before, after))}"
 
 
 _FLAG_NAMES = ("is_disabled", "is_suspended")

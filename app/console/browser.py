@@ -79,7 +79,7 @@ _PREFIX = "kept-"
 # so is the box (`again`) that says that a list is meant once more.
 _NEVER = {"csrf_token", "form_id", "seen", "again"}
 # A form with this is not kept: passwords are typed again.
-_NOT_FOR_KEEPING = {"password"}
+_NOT_FOR_KEEPING = {"password", "current"}
 
 # What the forms call the fields whose names say it otherwise.
 _LABELS = {

@@ -28,6 +28,7 @@ from app.fields import field as fields
 from app.fields.bounds import read_bounds
 from app.fields.kinds import EMAIL
 from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
+from app.platform.requests import CHANGEABLE
 from app.settings import settings
 from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
 from app.values.texts import checked_name
@@ -187,6 +188,43 @@ class ZoneForm(FlaskForm):
         super().__init__(**more)
         regions = {name: name.partition("/")[0] if "/" in name else "Everywhere" for name in zone_names()}
         self.zone.choices = [SelectChoice(name, optgroup=region) for name, region in regions.items()]
+
+
+SETTING_LABELS = {
+    "approval_above": "Approval limit",
+    "approval_of": "Whose sends await an approval",
+    "held_days": "Days that points are held",
+    "low_balance": "Low balance",
+}
+NONE = "none"
+
+
+class SettingsForm(FlaskForm):
+    """What an admin sets for the organization; the platform's rules check it. Of a number, `none` is a value too."""
+
+    approval_above = typed(SETTING_LABELS["approval_above"])
+    approval_of = SelectField(
+        SETTING_LABELS["approval_of"], choices={"console": "members", "all": "members and programs"}
+    )
+    held_days = typed(SETTING_LABELS["held_days"])
+    low_balance = typed(SETTING_LABELS["low_balance"])
+    seen = HiddenField()
+    current = PasswordField("Your password", validators=[InputRequired("Enter your password.")])
+
+    def values(self) -> dict[str, Any] | None:
+        """Return the value of each setting; None, and a sentence beside each field that is wrong."""
+        texts = {name: self[name].data or "" for name in SETTING_LABELS}
+        numbers = {name: amount_of(texts[name]) for name in texts if isinstance(self[name], StringField)}
+        for name, number in numbers.items():
+            if number is None and texts[name] != NONE:
+                say_beside(self[name], f"{self[name].label.text} must be a whole number, digits only, or {NONE}.")
+        if self.errors:
+            return None
+        try:
+            return CHANGEABLE.read_sent(texts | numbers, settings())
+        except InvalidRequest as error:
+            say_why(self, error)
+            return None
 
 
 class WebhookForm(FlaskForm):

@@ -49,6 +49,7 @@ NAVIGATION = (
         Entry(endpoint="console.list_requests", words="Requests"),
         Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
         Entry(endpoint="console.members", words="Members", role=members.ADMIN, of_both_modes=True),
+        Entry(endpoint="console.settings", words="Settings", role=members.ADMIN, of_both_modes=True),
         Entry(endpoint="console.list_activity", words="Activity", of_both_modes=True),
         Entry(endpoint="console.account", words="Your account", of_both_modes=True),
     ),

@@ -1,4 +1,4 @@
-"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended.
+"""Sessions of members: one ends after 12 hours, or earlier if it is ended.
 
 Here too: the forms that a session has used up, so that each has its effect once, and the secret of the cookie.
 """
@@ -12,16 +12,14 @@ from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 from app.errors import NotFound
+from app.members import tries
 from app.members.members import Member
+from app.members.tries import Place, Try
 from app.scope import Author
 from app.values.ids import require_id
 from app.values.key_hashes import hash_token, new_token
 
 SESSION_HOURS = 12
-
-# This many wrong passwords within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
-WRONG_PASSWORDS_MAX = 10
-LOCK_MINUTES = 15
 
 
 class SignedIn(NamedTuple):
@@ -48,73 +46,7 @@ class ListedSession(NamedTuple):
     address: str | None
 
 
-class Place(NamedTuple):
-    """Where a member signs in: the browser in words, and the IP address. Both are what the caller says."""
-
-    browser: str | None = None
-    address: str | None = None
-
-    def __str__(self) -> str:
-        return ", ".join(part for part in (self.browser, self.address) if part)
-
-
 _UNKNOWN = Place()
-
-
-class Try(NamedTuple):
-    """An attempt to sign in; `locks` if the account is locked unless the password is right."""
-
-    member_id: int
-    password_hash: str
-    locks: bool
-
-
-def count_try(connection: Connection, email_key: str, *, member_id: int | None = None) -> list[Try]:
-    """Count an attempt to sign in as a failure of each member with the address, or of the given one alone.
-
-    Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count of
-    those whose password was right. A member without a password, or whose account is locked, is left out.
-    """
-    parameters = {"email_key": email_key, "id": member_id, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
-    connection.execute(_LOCK_PERSON, parameters)
-    return [Try._make(row) for row in connection.execute(_COUNT_TRY, parameters)]
-
-
-# In one order, so that two sign-ins of a person do not wait for each other.
-_LOCK_PERSON = text("""
-    SELECT FROM members WHERE email_key = :email_key AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
-""")
-_COUNT_TRY = text(
-    """
-    UPDATE members SET
-        wrong_passwords = CASE WHEN is_new THEN 1 ELSE wrong_passwords + 1 END,
-        wrong_since = CASE WHEN is_new THEN now ELSE wrong_since END,
-        locked_until = CASE WHEN NOT is_new AND wrong_passwords + 1 >= :max THEN now + lock END
-    FROM (SELECT clock_timestamp() AS now, make_interval(mins => :minutes) AS lock) clock
-    WHERE email_key = :email_key AND removed_at IS NULL AND password_hash IS NOT NULL
-      AND id = coalesce(CAST(:id AS bigint), id) AND (locked_until IS NULL OR locked_until <= now)
-    RETURNING id, password_hash, locked_until IS NOT NULL
-""".replace("is_new", "(wrong_since IS NULL OR wrong_since <= now - lock OR locked_until IS NOT NULL)")
-)
-
-
-def note_wrong_passwords(connection: Connection, wrong: Sequence[Try], place: Place) -> None:
-    """Record that a password was wrong for these members. For none of them the same work is done."""
-    # Without a wait for the disk, which would tell by the time of the answer whether there is such a member.
-    connection.execute(text("SET LOCAL synchronous_commit = off"))
-    place_length_max = actions.DETAIL_LENGTH_MAX - len(_LOCKED)
-    parameters: dict[str, object] = {"action": actions.WRONG_PASSWORD, "locked": _LOCKED}
-    parameters |= {"place": str(place)[:place_length_max], "ids": [each.member_id for each in wrong]}
-    parameters["locks"] = [each.member_id for each in wrong if each.locks]
-    connection.execute(_NOTE_WRONG, parameters)
-
-
-_LOCKED = f"; the account is locked for {LOCK_MINUTES} minutes"
-_NOTE_WRONG = text("""
-    INSERT INTO actions (action, organization_id, subject_id, detail)
-    SELECT :action, organization_id, id, :place || CASE WHEN id = ANY(CAST(:locks AS bigint[])) THEN :locked ELSE '' END
-    FROM members WHERE id = ANY(CAST(:ids AS bigint[]))
-""")
 
 
 def sign_in(connection: Connection, right: Sequence[Try], place: Place, *, last_id: int | None) -> str | None:
@@ -123,7 +55,7 @@ def sign_in(connection: Connection, right: Sequence[Try], place: Place, *, last_
     None: that password was changed, or the member removed, since the check.
     """
     for each in sorted(right):  # In the order in which they were locked.
-        connection.execute(_FORGET_TRIES, each._asdict())
+        tries.forget(connection, each.member_id, each.password_hash)
     chosen = min(right, key=lambda each: (each.member_id != last_id, each.member_id))
     return begin(connection, chosen.member_id, chosen.password_hash, place, opens_others=True)
 
@@ -137,7 +69,7 @@ def begin(
     """
     token, token_hash = new_token()
     member = {"member_id": member_id, "password_hash": password_hash}
-    organization_id = connection.execute(_FORGET_TRIES, member).scalar()
+    organization_id = tries.forget(connection, member_id, password_hash)
     if organization_id is None:
         return None
     session = {"hash": token_hash, "hours": SESSION_HOURS, "opens_others": opens_others, **place._asdict()}
@@ -154,10 +86,6 @@ def begin(
     return token
 
 
-_FORGET_TRIES = text("""
-    UPDATE members SET wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
-    WHERE id = :member_id AND password_hash = :password_hash RETURNING organization_id
-""")
 _BEGIN = text("""
     INSERT INTO member_sessions (member_id, hash, expires_at, browser, address, opens_others)
     VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours), :browser, :address, :opens_others)

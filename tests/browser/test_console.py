@@ -24,6 +24,7 @@ _PAGES = {
     "/webhooks": "Webhooks",
     "/members": "Members",
     "/activity": "Activity",
+    "/settings": "Settings",
     "/account": "Your account",
 }
 

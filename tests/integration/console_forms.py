@@ -18,7 +18,14 @@ from tests.integration.visitors import PASSWORD, Visitor, make_member, sign_in, 
 
 _LIST, _SENT = "a-list-that-is-not-sent-", "a-list-that-was-sent----"
 _PAGES_OF_LISTS = (_LIST, f"{_LIST}/confirm", f"{_SENT}/outcome")
-STARTS = ("/console/live", "/console/sandbox/sandbox", *(f"/console/live/send/{path}" for path in _PAGES_OF_LISTS))
+# What the form of *Settings* leads to.
+_CHANGE = "/console/live/settings/change?approval_above=5&approval_of=console&held_days=none&low_balance=none"
+STARTS = (
+    "/console/live",
+    "/console/sandbox/sandbox",
+    *(f"/console/live/send/{path}" for path in _PAGES_OF_LISTS),
+    _CHANGE,
+)
 _PAGE = re.compile(r"/console/(?:live|sandbox)[^.]*")
 
 # What a person types, by the name of the field.

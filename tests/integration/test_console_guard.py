@@ -48,7 +48,7 @@ def _least_role(path: str) -> str:
     """Return the least of the roles that may open a page or send a form, as docs/console.md has it."""
     [_, _, _, *words] = path.split("/")
     first, last = (words[0], words[-1]) if words else ("", "")
-    if first in ("keys", "members", "webhooks", "sandbox"):
+    if first in ("keys", "members", "settings", "webhooks", "sandbox"):
         return ADMIN
     if last in ("approval", "approve", "reject"):
         return APPROVER

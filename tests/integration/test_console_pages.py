@@ -11,8 +11,9 @@ import pytest
 from cryptography.fernet import Fernet
 from flask import Flask
 from python_calamine import CalamineWorkbook
+from werkzeug.test import TestResponse
 
-from app import api_keys
+from app import api_keys, organizations
 from app.errors import InvalidKey, Refused
 from app.events.sequencer import number_events
 from app.members import members
@@ -27,7 +28,7 @@ from app.webhooks.webhook import webhooks
 from tests.conftest import forget_everything
 from tests.integration import books, races
 from tests.integration.console_lists import hidden, sent
-from tests.integration.visitors import Visitor, forgery_token, make_member, sign_in, visitor, words_of
+from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -188,7 +189,7 @@ def test_what_a_removed_member_leaves_behind_is_named_first_and_ends_if_the_admi
         seen = hidden(page)["seen"]
         for text in ("", f"{seen} 77"):
             admin.post(f"{path}/remove", of=path, seen=text, **ends)
-            assert "Nobody was removed" in admin.get(path).text
+            assert "nothing was done" in admin.get(path).text
         assert admin.post(f"{path}/remove", of=path, seen=seen, **ends).location.endswith("/members")
         assert books.values("SELECT status FROM batches WHERE id = %s", (batch_id,)) == [status]
         revoked = books.values("SELECT revoked_at IS NOT NULL FROM api_keys WHERE id = %s", (key_id,))
@@ -197,6 +198,61 @@ def test_what_a_removed_member_leaves_behind_is_named_first_and_ends_if_the_admi
     chosen = admin.get(f"/batches?sender={leaver.member_id}").text
     assert f'<option selected value="{leaver.member_id}">Ann Sender (removed)</option>' in chosen
     assert f"/batches/{batch_id}" in chosen
+
+
+_SETTINGS = {"approval_above": "none", "approval_of": "console", "held_days": "none", "low_balance": "none"}
+
+
+def _change_of(admin: Visitor, **new: str) -> TestResponse:
+    return admin.client.get("/console/live/settings/change", query_string=_SETTINGS | new)
+
+
+def test_settings_are_changed_by_who_knows_the_password_after_the_page_has_said_what_comes_of_it(
+    app: Flask, admin: Visitor
+) -> None:
+    books.execute("UPDATE organizations SET approval_above = 4")
+    sender = visitor(app, admin.organization_id, SENDER)
+    for amount in ("5", "50"):
+        sent(sender, f"email\n{amount}@example.com\n", amount=amount)
+    new = {"approval_above": "20", "approval_of": "all", "held_days": "90", "low_balance": "101"}
+    page = _change_of(admin, **new)
+    for words in (
+        *("Approval limit 4 → 20", "Whose sends await an approval members → members and programs"),
+        *("Days that points are held none → 90", "Low balance none → 101", "100 points: low by the new figure."),
+        "2 batches awaiting approval still need it, 1 of them within the new limit.",
+    ):
+        assert words in words_of(page), words
+
+    def send(of: TestResponse, **fields: str) -> TestResponse:
+        return admin.client.post("/console/live/settings/change", data=new | hidden(of) | fields)
+
+    wrong = send(page, current="a wrong password")
+    assert (wrong.status_code, "not your password" in wrong.text) == (400, True)
+    for meanwhile in (
+        lambda: sent(sender, "email\nlate@example.com\n", amount="7"),
+        lambda: books.run(organizations.change, admin.organization_id, {"held_days": 7}),
+    ):
+        meanwhile()
+        changed = send(page, current=PASSWORD)
+        assert (changed.status_code, "nothing was done" in changed.text) == (409, True)
+        page = changed
+    assert send(page, current=PASSWORD, seen="").status_code == 409
+    assert send(page, current=PASSWORD).status_code == 303
+    with transaction() as connection:
+        now = organizations.get_whole(connection, admin.organization_id)
+    assert (now.approval_above, now.approval_of, now.held_days, now.low_balance) == (20, "all", 90, 101)
+    assert words_of(admin.get("/settings")).count(" UTC by Ann Admin.") == 4
+    done = "days that points are held 7 to 90, low balance none to 101, approval limit 4 to 20, whose sends await an"
+    assert f"Ann Admin Changed the organization: {done} approval console to all" in _activity(admin)
+    assert _change_of(admin, **new).status_code == 303, "nothing is left to change"
+
+
+@pytest.mark.parametrize("text", ["", " ", "-1", "1.5", "1e9", "never", "9" * 19, "9" * 20])
+def test_a_setting_that_is_empty_or_wrong_is_named_and_never_means_none(admin: Visitor, text: str) -> None:
+    for name in _SETTINGS:
+        answer = _change_of(admin, **{name: text})
+        assert f'id="{name}-wrong-1"' in answer.text
+        assert answer.text.count('class="wrong"') == 1
 
 
 def test_a_role_is_changed_and_the_only_admin_stays_one(admin: Visitor) -> None:

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from app.cli import demo
 from app.console.views.sign_in import WRONG
 from app.local.datadir import DataDir
-from app.members import links, members, sessions
+from app.members import links, members, sessions, tries
 from app.postgres.database import transaction
 from app.values import passwords
 from app.web.application import create_app
@@ -148,7 +148,7 @@ def test_of_many_tries_at_once_ten_are_looked_at() -> None:
     make_member(books.make_organization(), "ann@example.com", "viewer")
 
     def count_try(_: int) -> Any:
-        return books.run(sessions.count_try, "ann@example.com")
+        return books.run(tries.count_try, "ann@example.com")
 
     with ThreadPoolExecutor(16) as threads:
         outcomes = list(threads.map(count_try, range(32)))

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from app.actions import log as actions
 from app.console.blueprints import LIVE, SANDBOX, current_member, current_zone
+from app.console.forms import SETTING_LABELS
 from app.members.members import ADMIN, VIEWER
 from app.pages import action_pages
 from app.pages.action_pages import ActionRow
@@ -90,7 +91,7 @@ _WORDS: Mapping[str, tuple[str, _Page | None]] = {
     actions.CLOCK_SET: ("Set the clock of the sandbox{more}", _SANDBOX),
     actions.SANDBOX_RESET: ("Reset the sandbox{more}", _SANDBOX),
     actions.ORGANIZATION_MADE: ("Made the organization", None),
-    actions.ORGANIZATION_CHANGED: ("Changed the organization{more}", None),
+    actions.ORGANIZATION_CHANGED: ("Changed the organization{more}", _Page("settings")),
     actions.ORGANIZATION_SUSPENDED: ("Suspended the organization", None),
     actions.ORGANIZATION_RESUMED: ("Resumed the organization", None),
     actions.ORGANIZATION_DISABLED: ("Disabled the organization", None),
@@ -126,20 +127,15 @@ def sentence_of(action: ActionRow) -> str:
     )
 
 
-_OPTIONS = {
-    "name": "its name",
-    "external_id": "the platform's id of it",
-    "held_days": "for how long points are held",
-    "low_balance": "below which balance it is low",
-    "approval_above": "above how many points sends await an approval",
-    "approval_of": "whose sends await an approval",
-}
+_OPTIONS = {"name": "its name", "external_id": "the platform's id of it"}
+_OPTIONS |= {name: label.lower() for name, label in SETTING_LABELS.items()}
 
 
 def _detail_of(action: ActionRow) -> str | None:
     """Return what the log tells of an action, in the words of the pages."""
     if action.detail is not None and action.action == actions.ORGANIZATION_CHANGED:
-        return ", ".join(_OPTIONS.get(name, name) for name in action.detail.split(", "))
+        changes = [change.partition(": ") for change in action.detail.split(", ")]
+        return ", ".join(f"{_OPTIONS.get(name, name)} {values}".strip() for name, _, values in changes)
     if action.detail is not None and action.action == actions.REFILLED:
         return points(int(action.detail))
     return action.detail

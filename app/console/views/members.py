@@ -13,9 +13,9 @@ from app.batches import schedule
 from app.batches.waiting import Waiting, waiting_of
 from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https, sign_in_with
-from app.console.caller import change
+from app.console.caller import ChangedMeanwhile, change
 from app.console.forms import ChangePasswordForm, MemberForm, RoleForm, ZoneForm, say_beside
-from app.console.views.sign_in import chosen_password, hashed, place, right_tries
+from app.console.views.sign_in import NOT_YOURS, chosen_password, hashed, is_own_password, place
 from app.errors import BatchConflict, Refused
 from app.members import links, sessions
 from app.members import members as rows
@@ -23,7 +23,6 @@ from app.members.members import ADMIN, VIEWER, Member
 from app.postgres.database import single_statement, snapshot, transaction
 from app.scope import MEMBER, Scope
 from app.settings import settings
-from app.values.addresses import parse
 
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
 
@@ -95,9 +94,6 @@ def _left_by(connection: Connection, member_id: int) -> LeftBehind:
     return LeftBehind(waiting_of(connection, organization_id, member_id=member_id), made)
 
 
-_LEFT_CHANGED = "What would go on has changed. Nobody was removed: look at it below, and press the button again."
-
-
 @pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
     """Remove a member, and with them what the form says of what they leave behind."""
@@ -107,7 +103,7 @@ def remove_member(member_id: int) -> Page:
             row = rows.lock(connection, member_id, organization_id=who.organization_id)
             left = _left_by(connection, member_id)
             if request.form.get("seen", "") != left.seen:
-                raise Refused(_LEFT_CHANGED)
+                raise ChangedMeanwhile("")
             rows.remove(connection, row, by=who.id)
             for batch in left.batches if "cancel" in request.form else ():
                 of = Scope(who.organization_id, batch.sandbox)
@@ -115,7 +111,7 @@ def remove_member(member_id: int) -> Page:
                 actions.record(connection, actions.CANCELLED, **of._asdict(), subject_id=batch.id)
             for key in left.keys if "revoke" in request.form else ():
                 api_keys.revoke(connection, key.id)
-    except (Refused, BatchConflict) as error:  # A batch may have been issued meanwhile.
+    except (Refused, ChangedMeanwhile, BatchConflict) as error:  # A batch may have been issued meanwhile.
         return to_page("member", error.sentence, "bad", member_id=member_id)
     return to_page("members", f"{row.name} is no longer a member.")
 
@@ -161,7 +157,7 @@ def change_password() -> Page:
         return _account_page(form), 400
     token = _with_new_password(form.current.data, password)
     if token is None:
-        say_beside(form.current, "This is not your password, or the account is locked: ten wrong passwords lock it.")
+        say_beside(form.current, NOT_YOURS)
         return _account_page(form), 400
     session["token"] = token
     return to_page("account", "The password is changed, and every other session has ended.")
@@ -196,12 +192,11 @@ def go_on(member_id: int) -> Page:
 
 def _with_new_password(current: str, password: str) -> str | None:
     """Change the password and return the token of a new session; None if the current password is wrong."""
-    member = current_member()
-    if not right_tries(parse(member.email).key, current, member_id=member.id):
+    if not is_own_password(current):
         return None
-    password_hash = hashed(password, member)
+    password_hash = hashed(password, current_member())
     with change() as connection:
-        member = rows.lock(connection, member.id)
+        member = rows.lock(connection, current_member().id)
         links.choose_password(connection, member, password_hash)
         return sessions.begin(connection, member.id, password_hash, place())
 

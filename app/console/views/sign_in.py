@@ -10,14 +10,16 @@ from app.console.browser import Kept, sent_along, sign_in_page, sign_in_with
 from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
 from app.console.slow_work import Busy, password_work, refused_form
 from app.errors import InvalidAddress, Refused
-from app.members import links, sessions
+from app.members import links, sessions, tries
 from app.members.members import VIEWER, Member
-from app.members.sessions import Place
+from app.members.tries import Place, Try
 from app.postgres.database import single_statement, transaction
 from app.values import passwords
 from app.values.addresses import parse
 from app.values.ip_addresses import is_public
 
+# Of who is signed in.
+NOT_YOURS = "This is not your password, or the account is locked: ten wrong passwords lock it."
 # One sentence for all cases, so that it does not reveal who is a member or whether a guess was near.
 WRONG = (
     "The e-mail address or the password is wrong, or the account is locked: ten wrong passwords lock it for 15 minutes."
@@ -66,20 +68,28 @@ def _token_for(email: str, password: str) -> str | None:
         return sessions.sign_in(connection, right, place(), last_id=session.get("member_id"))
 
 
-def right_tries(email_key: str, password: str, *, member_id: int | None = None) -> list[sessions.Try]:
+def right_tries(email_key: str, password: str, *, member_id: int | None = None) -> list[Try]:
     """Return the tries of the members with an address (or of the given one) whose password this is.
 
     That it is wrong is noted; if it is right for another member of the person, only what it locks.
     """
     with transaction() as connection:
-        tries = sessions.count_try(connection, email_key, member_id=member_id)
+        counted = tries.count_try(connection, email_key, member_id=member_id)
     with password_work.turn():
-        right_hashes = passwords.right_ones(password, [each.password_hash for each in tries])
-    wrong = [each for each in tries if each.password_hash not in right_hashes and (each.locks or not right_hashes)]
+        right_hashes = passwords.right_ones(password, [each.password_hash for each in counted])
+    wrong = [each for each in counted if each.password_hash not in right_hashes and (each.locks or not right_hashes)]
     if wrong or not right_hashes:
         with transaction() as connection:
-            sessions.note_wrong_passwords(connection, wrong, place())
-    return [each for each in tries if each.password_hash in right_hashes]
+            tries.note_wrong_passwords(connection, wrong, place())
+    return [each for each in counted if each.password_hash in right_hashes]
+
+
+def is_own_password(password: str) -> bool:
+    """Tell whether this is the password of the signed-in member, who is asked for it again."""
+    member = current_member()
+    right = right_tries(parse(member.email).key, password, member_id=member.id)
+    with transaction() as connection:
+        return any(tries.forget(connection, each.member_id, each.password_hash) for each in right)
 
 
 @pages.post("/sign-out", role=VIEWER)

@@ -1,0 +1,94 @@
+"""Passwords that were tried: ten wrong ones lock the account."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+
+from app.actions import log as actions
+
+# This many wrong passwords within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
+WRONG_PASSWORDS_MAX = 10
+LOCK_MINUTES = 15
+
+
+class Place(NamedTuple):
+    """Where a member signs in: the browser in words, and the IP address. Both are what the caller says."""
+
+    browser: str | None = None
+    address: str | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(part for part in (self.browser, self.address) if part)
+
+
+class Try(NamedTuple):
+    """An attempt to sign in; `locks` if the account is locked unless the password is right."""
+
+    member_id: int
+    password_hash: str
+    locks: bool
+
+
+def count_try(connection: Connection, email_key: str, *, member_id: int | None = None) -> list[Try]:
+    """Count an attempt to sign in as a failure of each member with the address, or of the given one alone.
+
+    Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count of
+    those whose password was right. A member without a password, or whose account is locked, is left out.
+    """
+    parameters = {"email_key": email_key, "id": member_id, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
+    connection.execute(_LOCK_PERSON, parameters)
+    return [Try._make(row) for row in connection.execute(_COUNT_TRY, parameters)]
+
+
+# In one order, so that two sign-ins of a person do not wait for each other.
+_LOCK_PERSON = text("""
+    SELECT FROM members WHERE email_key = :email_key AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE
+""")
+_COUNT_TRY = text(
+    """
+    UPDATE members SET
+        wrong_passwords = CASE WHEN is_new THEN 1 ELSE wrong_passwords + 1 END,
+        wrong_since = CASE WHEN is_new THEN now ELSE wrong_since END,
+        locked_until = CASE WHEN NOT is_new AND wrong_passwords + 1 >= :max THEN now + lock END
+    FROM (SELECT clock_timestamp() AS now, make_interval(mins => :minutes) AS lock) clock
+    WHERE email_key = :email_key AND removed_at IS NULL AND password_hash IS NOT NULL
+      AND id = coalesce(CAST(:id AS bigint), id) AND (locked_until IS NULL OR locked_until <= now)
+    RETURNING id, password_hash, locked_until IS NOT NULL
+""".replace("is_new", "(wrong_since IS NULL OR wrong_since <= now - lock OR locked_until IS NOT NULL)")
+)
+
+
+def note_wrong_passwords(connection: Connection, wrong: Sequence[Try], place: Place) -> None:
+    """Record that a password was wrong for these members. For none of them the same work is done."""
+    # Without a wait for the disk, which would tell by the time of the answer whether there is such a member.
+    connection.execute(text("SET LOCAL synchronous_commit = off"))
+    place_length_max = actions.DETAIL_LENGTH_MAX - len(_LOCKED)
+    parameters: dict[str, object] = {"action": actions.WRONG_PASSWORD, "locked": _LOCKED}
+    parameters |= {"place": str(place)[:place_length_max], "ids": [each.member_id for each in wrong]}
+    parameters["locks"] = [each.member_id for each in wrong if each.locks]
+    connection.execute(_NOTE_WRONG, parameters)
+
+
+_LOCKED = f"; the account is locked for {LOCK_MINUTES} minutes"
+_NOTE_WRONG = text("""
+    INSERT INTO actions (action, organization_id, subject_id, detail)
+    SELECT :action, organization_id, id, :place || CASE WHEN id = ANY(CAST(:locks AS bigint[])) THEN :locked ELSE '' END
+    FROM members WHERE id = ANY(CAST(:ids AS bigint[]))
+""")
+
+
+def forget(connection: Connection, member_id: int, password_hash: str) -> int | None:
+    """Forget the tries of a member whose password was right; return the organization's id.
+
+    None: the password was changed, or the member removed, since the check.
+    """
+    parameters = {"member_id": member_id, "password_hash": password_hash}
+    organization_id: int | None = connection.execute(_FORGET, parameters).scalar()
+    return organization_id
+
+
+_FORGET = text("""
+    UPDATE members SET wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
+    WHERE id = :member_id AND password_hash = :password_hash RETURNING organization_id
+""")
