@@ -212,7 +212,7 @@ def test_in_the_sandbox_every_link_stays_there_and_no_page_calls_real_things_unr
             body = re.sub('<a href="[^"]*">[^<]* live [^<]*</a>', "", body)
         assert not re.findall(r'(?:href|action)="(/console(?:/live[^"]*)?)"', body), path
         if page.status_code == 200:
-            of_both = bool(re.search("/(keys|members|activity|account)", path))
+            of_both = bool(re.search("/(keys|members|settings|activity|account)", path))
             assert ("nothing here is real" in body) != of_both, path
             assert ("what you do on this page is real" in body) == of_both, path
     answer = admin.post("/console/sandbox/sign-out", of="/console/sandbox")
