@@ -20,6 +20,7 @@ from app.postgres.database import transaction
 from app.reversals.reversal import Reversal
 from app.scope import Author, Scope
 from app.statement.makeup import Sender
+from app.uploads.listed import Awaiting
 
 _News = TypeVar("_News")
 
@@ -60,7 +61,7 @@ class Authors(NamedTuple):
     keys: dict[int, str | None]
 
 
-def authors_of(connection: Connection, rows: Sequence[Batch | Reversal | Sender]) -> Authors:
+def authors_of(connection: Connection, rows: Sequence[Batch | Reversal | Sender | Awaiting]) -> Authors:
     """Return the names of those who have made these batches and reversals, or have sent, and of keys that approved."""
     answers = [row.approval for row in rows if isinstance(row, Batch) and row.approval is not None]
     key_ids = {row.api_key_id for row in rows} | {answer["api_key_id"] for answer in answers}

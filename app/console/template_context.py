@@ -37,6 +37,7 @@ NAVIGATION = (
         Entry(endpoint="console.overview", words="Overview"),
         Entry(endpoint="console.send", words="Send", role=members.SENDER),
         Entry(endpoint="console.lists", words="Lists"),
+        Entry(endpoint="console.approvals", words="Approvals"),
         Entry(endpoint="console.list_batches", words="Batches"),
         Entry(endpoint="console.list_transactions", words="Transactions"),
         Entry(endpoint="console.list_held", words="Held"),

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.awaiting import AWAITING_SINCE
 from app.batches.batch import NOT_FINAL
+from app.batches.schedule import PAYABLE
+from app.postgres.database import shown_sum
 from app.scope import Scope
 
 
@@ -63,6 +66,43 @@ _PART_OF = text(f"""
                                 WHERE id = its.id AND organization_id = uploads.organization_id LIMIT 1) b
             WHERE b.status NOT IN {NOT_FINAL})
     FROM uploads WHERE id = :id
+""")
+
+
+class Awaiting(NamedTuple):
+    """A list whose batches await an approval, or (`token` is None) a batch of no list; `since` when, the longest."""
+
+    token: str | None
+    name: str | None
+    label: str | None
+    member_id: int | None
+    api_key_id: int | None
+    batch_id: int
+    batches: int
+    recipients: int
+    points: int
+    since: datetime
+
+
+AWAITING_MAX = 1_000
+
+
+def awaiting_of(connection: Connection, scope: Scope) -> list[Awaiting]:
+    """Return what awaits an approval, the oldest first; of the oldest `AWAITING_MAX` batches."""
+    return [Awaiting(*row) for row in connection.execute(_AWAITING, scope._asdict() | {"at_most": AWAITING_MAX})]
+
+
+_AWAITING = text(f"""
+    SELECT u.token, u.name, b.label, b.member_id, b.api_key_id, min(b.id), count(*), CAST(sum(recipient_count) AS int),
+           {shown_sum("b.points")}, min(since)
+    FROM (SELECT *, {PAYABLE} AS points, {AWAITING_SINCE} AS since FROM batches
+          WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'awaiting_approval'
+          ORDER BY {AWAITING_SINCE}, id LIMIT :at_most) b
+    LEFT JOIN LATERAL (SELECT token, name FROM uploads
+                       WHERE batch_ids @> ARRAY[b.id] AND organization_id = :organization_id LIMIT 1) u
+         ON b.member_id IS NOT NULL
+    GROUP BY u.token, u.name, b.label, b.member_id, b.api_key_id, CASE WHEN u.token IS NULL THEN b.id END
+    ORDER BY min(since), min(b.id)
 """)
 
 

@@ -299,6 +299,21 @@ def test_who_has_sent_a_list_or_has_seen_another_one_decides_nothing(
     assert "Whoever has sent a batch" in _press(bo, own, "approve", _asked(bo, f"{own}/cancel"))
 
 
+def test_what_awaits_an_approval_is_listed_oldest_first_with_points_sender_and_age(
+    app: Flask, organization_id: int, path: str
+) -> None:
+    books.run(organizations.change, organization_id, {"approval_of": "all"})
+    books.queue_batch(organization_id, ["x@example.com"], 250, label="By a program")
+    books.queue_batch(organization_id, ["x@example.com"], 99)
+    bo, cy = visitor(app, organization_id, "approver"), visitor(app, organization_id, "viewer")
+    page = words_of(bo.get("/approvals"))
+    assert "people.csv Spring Ann Sender 6 in 3 batches 360 less than an hour" in page
+    assert page.index("people.csv") < page.index("Batch 4 By a program the API, with key 1 1 250")
+    assert page.count("Decide") == 2
+    assert "Decide" not in words_of(cy.get("/approvals"))
+    assert "Nothing awaits an approval" in words_of(bo.get("/console/sandbox/approvals"))
+
+
 def test_of_two_who_answer_a_list_at_once_one_decides_on_all_of_it(
     app: Flask, organization_id: int, path: str, many_connections: None
 ) -> None:

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from app.actions import log as actions
 from app.api_keys import Caller
-from app.batches import approval, schedule
+from app.batches import approval, awaiting, schedule
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, NOT_FINAL, QUEUED, SCHEDULED, Batch
 from app.batches.errors import NotKnown, OwnBatch
 from app.batches.recipients import recipients_of
 from app.batches.schedule import LockedBatch
-from app.console.blueprints import Page, current_zone, pages, to_page
+from app.console.blueprints import Page, current_scope, current_zone, pages, to_page
 from app.console.caller import authors_of, calling_member
 from app.console.deciding import ListChanged, decide, target_of
 from app.console.forms import RejectForm, say_beside
@@ -25,12 +25,27 @@ from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.postgres.database import snapshot
+from app.uploads import listed
 from app.values.zones import ZONE_OF_ALL, moment_in
 
 _RECIPIENTS_SHOWN = 10
 
 # What another answer, a change of the organization, or a lock may have made impossible meanwhile.
 _REFUSALS = (OwnBatch, BatchConflict, MayNotIssue, LimitReached, NotKnown, ListChanged)
+
+
+@pages.get("/approvals")
+def approvals() -> str:
+    with snapshot() as connection:
+        rows = listed.awaiting_of(connection, current_scope())
+        return render_template(
+            "console/approvals.html",
+            rows=rows,
+            authors=authors_of(connection, rows),
+            now=schedule.now_of(connection, current_scope()),
+            answered_within=schedule.ANSWERED_WITHIN,
+            more=awaiting.count_awaiting(connection, current_scope()) - sum(row.batches for row in rows),
+        )
 
 
 @pages.get("/send/<token>/approval", role=APPROVER, asks=True)
