@@ -24,7 +24,7 @@ from app.values.texts import shown, with_name
 _OF_MEMBERS = columns(
     *("id", "organization_id", "email", "first_name", "last_name", "role"),
     ("Can sign in", "has_password"),
-    *("is_locked", "created_at"),
+    *("is_locked", "created_at", "last_signed_in_at"),
 )
 # Where `points up` serves without --port.
 _USUAL_URL = "http://127.0.0.1:8000"

@@ -65,6 +65,9 @@ class ListedMember(NamedTuple):
     created_at: Annotated[
         datetime, says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     ]
+    last_signed_in_at: Annotated[
+        datetime | None, says("When the member last signed in; null: never.", "2026-01-31T10:00:00.000000Z")
+    ]
 
     @property
     def name(self) -> str:

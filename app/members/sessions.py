@@ -1,4 +1,4 @@
-"""Sessions of members: one ends after 12 hours, or earlier if it is ended.
+"""Sessions of members: one ends after 12 hours, after an hour without a request, or earlier if it is ended.
 
 Here too: the forms that a session has used up, so that each has its effect once, and the secret of the cookie.
 """
@@ -20,6 +20,7 @@ from app.values.ids import require_id
 from app.values.key_hashes import hash_token, new_token
 
 SESSION_HOURS = 12
+IDLE_MINUTES = 60
 
 
 class SignedIn(NamedTuple):
@@ -41,6 +42,7 @@ class ListedSession(NamedTuple):
 
     id: int
     created_at: datetime
+    seen_at: datetime
     expires_at: datetime
     browser: str | None
     address: str | None
@@ -87,6 +89,7 @@ def begin(
 
 
 _BEGIN = text("""
+    WITH noted AS (UPDATE members SET last_signed_in_at = clock_timestamp() WHERE id = :member_id)
     INSERT INTO member_sessions (member_id, hash, expires_at, browser, address, opens_others)
     VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours), :browser, :address, :opens_others)
 """)
@@ -103,7 +106,9 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    session_id, organization_name, sandbox_ahead, time_zone, has_others, *member = row
+    last_sight_is_old, session_id, organization_name, sandbox_ahead, time_zone, has_others, *member = row
+    if last_sight_is_old:
+        connection.execute(_NOTE_SIGHT, {"id": session_id})
     of = Member(**dict(zip(Member.__slots__, member, strict=True)))
     return SignedIn(session_id, organization_name, sandbox_ahead, time_zone, has_others, of)
 
@@ -114,11 +119,20 @@ _OTHERS = """
     WHERE s.opens_others AND other.email_key = m.email_key AND other.password_hash = m.password_hash
       AND other.id <> m.id AND other.removed_at IS NULL AND coalesce(other.locked_until <= clock_timestamp(), true)
 """
+_IS_VALID = f"""
+    s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
+    AND s.seen_at > clock_timestamp() - interval '{IDLE_MINUTES} min'
+"""
 _FIND = text(f"""
-    SELECT s.id, o.name, o.sandbox_ahead, m.time_zone, EXISTS(SELECT {_OTHERS}), m.id, m.organization_id, m.email,
-           m.first_name, m.last_name, m.role
+    SELECT s.seen_at < clock_timestamp() - interval '1 min', s.id, o.name, o.sandbox_ahead, m.time_zone,
+           EXISTS(SELECT {_OTHERS}), m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
     FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
-    WHERE s.hash = :hash AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND m.removed_at IS NULL
+    WHERE s.hash = :hash AND {_IS_VALID} AND m.removed_at IS NULL
+""")
+# Once a minute at most, since a write costs more than a read. Of several requests at once, one notes it and none waits.
+_NOTE_SIGHT = text("""
+    UPDATE member_sessions SET seen_at = clock_timestamp()
+    WHERE id = (SELECT id FROM member_sessions WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED)
 """)
 
 
@@ -162,9 +176,9 @@ def find_all(connection: Connection, member_id: int) -> list[ListedSession]:
     return [ListedSession(*row) for row in connection.execute(_FIND_ALL, {"member_id": member_id})]
 
 
-_FIND_ALL = text("""
-    SELECT id, created_at, expires_at, browser, address FROM member_sessions
-    WHERE member_id = :member_id AND revoked_at IS NULL AND expires_at > clock_timestamp() ORDER BY id DESC
+_FIND_ALL = text(f"""
+    SELECT id, created_at, seen_at, expires_at, browser, address FROM member_sessions s
+    WHERE member_id = :member_id AND {_IS_VALID} ORDER BY id DESC
 """)
 
 

@@ -115,6 +115,7 @@ CREATE TABLE members (
     wrong_since timestamptz,
     locked_until timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_signed_in_at timestamptz,
     removed_at timestamptz,
     CONSTRAINT ck_members_link_with_an_end CHECK ((link_hash IS NULL) = (link_expires_at IS NULL)),
     CONSTRAINT ck_members_removed_has_no_way CHECK (
@@ -178,7 +179,8 @@ CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day)
 
 -- A member's session in one browser, found by the SHA-256 of a random token. `browser` and `address` are what the
 -- browser said when it began. `opens_others`: it began with a password that was counted as a try for all members of the
--- address, so it may go on as those who have the same password; one that was just chosen is no try.
+-- address, so it may go on as those who have the same password; one that was just chosen is no try. `seen_at` is when the
+-- last request came, to the minute.
 CREATE TABLE member_sessions (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
     member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
@@ -188,6 +190,7 @@ CREATE TABLE member_sessions (
     expires_at timestamptz NOT NULL,
     revoked_at timestamptz,
     opens_others boolean NOT NULL DEFAULT false,
+    seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     browser text COLLATE "C" CONSTRAINT ck_member_sessions_browser_length CHECK (char_length(browser) <= 100),
     address text COLLATE "C" CONSTRAINT ck_member_sessions_address_length CHECK (char_length(address) <= 100)
 );

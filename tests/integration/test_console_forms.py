@@ -26,7 +26,8 @@ pytestmark = pytest.mark.usefixtures("database", "broker")
 
 _STATE = {
     "members": "- 'wrong_passwords' - 'wrong_since'",  # A try is counted, whatever it was for.
-    **dict.fromkeys(("member_sessions", "api_keys", "webhooks", "uploads", "batches", "transactions", "reversals"), ""),
+    "member_sessions": "- 'seen_at'",
+    **dict.fromkeys(("api_keys", "webhooks", "uploads", "batches", "transactions", "reversals"), ""),
     "organizations": "",
     **dict.fromkeys(("unnumbered_events", "events"), ""),
 }

@@ -18,7 +18,7 @@ from app.postgres.database import transaction
 from app.values import passwords
 from app.web.application import create_app
 from tests.integration import books
-from tests.integration.visitors import PASSWORD, forgery_token, make_member, sign_in, visitor
+from tests.integration.visitors import PASSWORD, forgery_token, make_member, sign_in, visitor, words_of
 from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -209,6 +209,37 @@ def test_a_session_is_over_after_twelve_hours_and_then_deleted_by_the_next(app: 
     with transaction() as connection:
         assert len(sessions.find_all(connection, one.member_id)) == 1
         assert connection.exec_driver_sql("SELECT count(*) FROM member_sessions").scalar() == 1
+
+
+def test_a_session_is_over_after_an_hour_without_a_request_and_is_noted_once_a_minute(app: Flask) -> None:
+    one = visitor(app, books.make_organization(), "viewer")
+
+    def move(by: str) -> list[str]:
+        books.execute(f"UPDATE member_sessions SET seen_at = seen_at - interval '{by}'")
+        return books.values("SELECT seen_at::text FROM member_sessions")
+
+    for by, status, is_noted in (
+        ("50 s", 200, False),
+        ("10 s", 200, True),
+        ("59 min 50 s", 200, True),
+        ("1 h", 302, False),
+    ):
+        before = move(by)
+        assert one.get().status_code == status, by
+        assert (books.values("SELECT seen_at::text FROM member_sessions") != before) == is_noted, by
+    with transaction() as connection:
+        assert sessions.find_all(connection, one.member_id) == []
+
+
+def test_the_last_sign_in_stands_on_the_account_and_among_the_members(app: Flask) -> None:
+    admin = visitor(app, books.make_organization(), "admin")
+    bob = make_member(admin.organization_id, "bob@example.com", "viewer")
+    assert "never signed in" in words_of(admin.get(f"/members/{bob}"))
+    books.execute("UPDATE members SET last_signed_in_at = '2026-01-02 03:04:05Z' WHERE role = 'admin'")
+    assert "The last sign-in was 2026-01-02 03:04 UTC." in words_of(admin.get("/account"))
+    assert re.search("Ann Admin .* 2026-01-02 03:04 UTC .* never", words_of(admin.get("/members")))
+    sign_in(app, "bob@example.com")
+    assert books.values("SELECT last_signed_in_at > now() - interval '1 min' FROM members ORDER BY id") == [False, True]
 
 
 def test_signing_out_ends_the_session_also_for_a_copy_of_the_cookie(app: Flask) -> None:

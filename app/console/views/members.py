@@ -203,8 +203,9 @@ def _with_new_password(current: str, password: str) -> str | None:
 
 def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:
     with snapshot() as connection:
-        own = sessions.find_all(connection, current_member().id)
+        row = rows.get_listed(connection, current_member().id, organization_id=current_member().organization_id)
+        own = sessions.find_all(connection, row.id)
         others = sessions.find_others(connection, g.session_id)
     zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
-    of = {"sessions": own, "own": g.session_id, "others": others}
+    of = {"last_signed_in_at": row.last_signed_in_at, "sessions": own, "own": g.session_id, "others": others}
     return render_template("console/account.html", form=form, zone_form=zone_form, **of)

@@ -490,6 +490,7 @@ class Member(Result):
         has_password: False: the link was not used yet.
         is_locked: True: ten wrong passwords; it ends after 15 minutes, or by a new link.
         created_at: When it was made.
+        last_signed_in_at: When the member last signed in; None: never.
     """
 
     id: int
@@ -501,6 +502,7 @@ class Member(Result):
     has_password: bool
     is_locked: bool
     created_at: datetime
+    last_signed_in_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
