@@ -2,7 +2,7 @@
 
 import csv
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from io import StringIO
 from operator import itemgetter
@@ -10,11 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from flask import Response
+from sqlalchemy import Connection
 
 from app.batches import payloads
 from app.batches.batch import AWAITING_APPROVAL, CANCELLED, ISSUED, QUEUED, REFUSED, REJECTED, SCHEDULED, Batch
 from app.batches.recipients import recipients_of
-from app.batches.transaction import HELD, UNPAID, TransactionRow, transactions_of
+from app.batches.transaction import HELD, UNPAID, transactions_of
+from app.console.blueprints import LIVE, SANDBOX
 from app.console.slow_work import list_checks
 from app.errors import Refused
 from app.postgres.database import single_statement, snapshot
@@ -85,7 +87,7 @@ def save_as(response: Response, name: str) -> Response:
 
 _HEADING = (
     *("line", "email", "reference", "label", "amount"),
-    *("state", "reversed", "transaction_id", "batch_id", "reason"),
+    *("state", "reversed", "transaction_id", "batch_id", "reason", "mode"),
 )
 _Row = tuple[Any, ...]
 _REASONS = {
@@ -102,17 +104,8 @@ _REASONS = {
 
 def of_batch(batch: Batch, kind: str) -> Response:
     """Answer with the outcome of a batch, before its issue too; `line` is the recipient's place in it, from 1."""
-
-    def rows() -> Iterator[_Row]:
-        of, is_issued = {"organization_id": batch.organization_id}, batch.status == ISSUED
-        with single_statement() as connection:
-            transactions = transactions_of(connection, batch.id, **of) if is_issued else []
-            recipients = [] if is_issued else recipients_of(connection, batch.id, **of, at_most=batch.recipient_count)
-        yield from _issued(batch, range(1, len(transactions) + 1), transactions)
-        for line, (email, amount, label, reference) in enumerate(recipients, 1):
-            yield _unissued(batch, line, email, reference, label, amount)
-
-    return file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
+    rows = _of_part(batch, lambda _: range(1, batch.recipient_count + 1))
+    return file(kind, f"batch-{batch.id}-{_mode(batch)}", _HEADING, rows, lines=batch.recipient_count)
 
 
 def of_list(upload: UploadRow, batch_rows: Sequence[Batch], kind: str) -> Response:
@@ -125,11 +118,11 @@ def of_list(upload: UploadRow, batch_rows: Sequence[Batch], kind: str) -> Respon
         with single_statement() as connection:
             lines = uploads.bad_lines_of(connection, upload.id)
         empty = ("",) * 3
-        bad = ((of["line"], of["email"], *empty, "left out", *empty, of["reason"]) for of in lines)
+        bad = ((of["line"], of["email"], *empty, "left out", *empty, of["reason"], _mode(upload)) for of in lines)
         yield from merge(_of_parts(upload, batch_rows), bad, key=itemgetter(0))  # By line.
 
     lines = sum(batch.recipient_count for batch in batch_rows) + (upload.findings or {}).get("bad", 0)
-    return file(kind, f"{upload.name.removesuffix('.csv')}.result", _HEADING, rows(), lines=lines)
+    return file(kind, f"{upload.name.removesuffix('.csv')}.result-{_mode(upload)}", _HEADING, rows(), lines=lines)
 
 
 def of_new_list(new: NewList) -> Response:
@@ -140,30 +133,33 @@ def of_new_list(new: NewList) -> Response:
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[Batch]) -> Iterator[_Row]:
     for number, batch in enumerate(batch_rows, 1):
-        with snapshot() as connection:  # One for each part, so that a slow reader holds no connection.
+
+        def lines(connection: Connection, number: int = number, batch: Batch = batch) -> Sequence[int | str]:
             part = upload_parts.find(connection, upload.id, number)
-            is_issued, its_organization = batch.status == ISSUED, {"organization_id": batch.organization_id}
-            transactions = transactions_of(connection, batch.id, **its_organization) if is_issued else []
-        if is_issued:
-            yield from _issued(batch, [""] * len(transactions) if part is None else part.lines, transactions)
-            continue
-        for line, item in zip(part.lines, part.items, strict=True) if part else ():
-            amount, label = item.amount or upload.amount, item.label or upload.label
-            yield _unissued(batch, line, item.email, item.reference, label, amount)
+            return [""] * batch.recipient_count if part is None else part.lines
+
+        yield from _of_part(batch, lines)
 
 
-def _unissued(
-    batch: Batch, line: int, email: str, reference: str | None, label: str | None, amount: int | None
-) -> _Row:
-    told = (batch.status, 0, "", batch.id, _REASONS[batch.status])
-    return (line, email, reference or "", label or "", amount, *told)
-
-
-def _issued(batch: Batch, lines: Iterable[int | str], transactions: Sequence[TransactionRow]) -> Iterator[_Row]:
+def _of_part(batch: Batch, lines_of: Callable[[Connection], Iterable[int | str]]) -> Iterator[_Row]:
+    of, is_issued = {"organization_id": batch.organization_id}, batch.status == ISSUED
+    with snapshot() as connection:  # One for each part, so that a slow reader holds no connection.
+        lines = lines_of(connection)
+        transactions = transactions_of(connection, batch.id, **of) if is_issued else []
+        recipients = [] if is_issued else recipients_of(connection, batch.id, **of, at_most=batch.recipient_count)
+    if not is_issued:
+        for line, (email, amount, label, reference) in zip(lines, recipients, strict=True):
+            told = (batch.status, 0, "", batch.id, _REASONS[batch.status], _mode(batch))
+            yield (line, email, reference or "", label or "", amount, *told)
+        return
     bodies = payloads.transaction_payloads((batch, row) for row in transactions)
     for line, body in zip(lines, bodies, strict=True):
         yield (
             *(line, body["email"], body["reference"] or ""),
             *(body["label"] or "", body["amount"], body["state"], body["reversed"], body["id"]),
-            *(batch.id, _REASONS.get(body["state"], "")),
+            *(batch.id, _REASONS.get(body["state"], ""), _mode(batch)),
         )
+
+
+def _mode(of: Batch | UploadRow) -> str:
+    return SANDBOX if of.sandbox else LIVE

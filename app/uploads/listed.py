@@ -25,6 +25,7 @@ class ListedUpload(NamedTuple):
     recipients: int | None
     points: int | None
     created_at: datetime
+    used_at: datetime
     sent_at: datetime | None
     statuses: Sequence[str]
     debited_count: int
@@ -139,7 +140,7 @@ def _listed(connection: Connection, statement: Any, scope: Scope, **more: Any) -
 # Each batch is looked up by itself.
 _LISTED = """
     SELECT u.id, u.token, u.name, u.label, trim(m.first_name || ' ' || m.last_name), u.question, u.recipients, u.points,
-           u.created_at, u.sent_at, coalesce(b.statuses, '{{}}'), coalesce(b.debited_count, 0),
+           u.created_at, u.used_at, u.sent_at, coalesce(b.statuses, '{{}}'), coalesce(b.debited_count, 0),
            CAST(coalesce(b.debited_points, 0) AS bigint)
     FROM (SELECT * FROM uploads WHERE organization_id = :organization_id AND sandbox = :sandbox AND {which}) u
     JOIN members m ON m.id = u.member_id

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
-from app.errors import NotFound
+from app.errors import NotFound, Refused
+from app.members.sessions import SESSION_HOURS
 from app.recipient_files.checking import Checked
 from app.scope import Scope
 from app.uploads import parts as upload_parts
@@ -15,11 +16,14 @@ from app.uploads import parts as upload_parts
 # The open questions that a member must answer before a list can be checked.
 SHEET, COLUMN, AMOUNT = "sheet", "column", "amount"
 
-# An unsent list is deleted after this time. Of a sent list its row stays, so that it is recognized if sent again.
+# An unsent list is deleted when nobody has opened it for this time. Of a sent list its row stays, so that it is
+# recognized if sent again.
 UNSENT_KEPT_DAYS = 7
 SENT_KEPT_DAYS = 31
-# Unsent lists of an organization; a further list deletes the oldest.
+# Unsent lists of an organization; a further list deletes the one that was not opened for longest, unless it was within
+# this time: somebody may stand on its page.
 UNSENT_MAX = 50
+IN_USE_HOURS = SESSION_HOURS
 # Bad lines on the page of the check; the file has all of them.
 BAD_LINES_SHOWN = 100
 
@@ -64,6 +68,7 @@ class UploadRow(NamedTuple):
     sent_at: datetime | None
     batch_ids: Sequence[int] | None
     sent_before: dict[str, Any] | None
+    used_at: datetime
 
     @property
     def scope(self) -> Scope:
@@ -83,19 +88,58 @@ def add(
     address_hashes: Iterable[int],
     token: str,
 ) -> int | None:
-    """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction."""
-    connection.execute(_MAKE_ROOM, {"organization_id": scope.organization_id, "at_most": UNSENT_MAX - 1})
+    """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction.
+
+    Raises:
+        Refused: there are `UNSENT_MAX` lists, and all are in use.
+    """
+    if (oldest := next_dropped(connection, scope)) is not None:
+        if oldest.is_in_use:
+            raise Refused(
+                f"Your organization has {UNSENT_MAX} lists that are not sent, and each was opened within"
+                f" {IN_USE_HOURS} hours: delete or send one of them first."
+            )
+        delete(connection, oldest.id)
     values = {"name": name, "content": content, "address_hashes": sorted(address_hashes)}
     parameters = {**scope._asdict(), "member_id": member_id, "token": token, **values}
     upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
     return upload_id
 
 
-_MAKE_ROOM = text("""
-    DELETE FROM uploads WHERE id = ANY(ARRAY(
-        SELECT id FROM uploads WHERE organization_id = :organization_id AND sent_at IS NULL
-        ORDER BY id DESC OFFSET :at_most))
+class Oldest(NamedTuple):
+    """The unsent list that was not opened for longest, in either mode."""
+
+    id: int
+    name: str
+    is_in_use: bool
+
+
+def next_dropped(connection: Connection, scope: Scope) -> Oldest | None:
+    """Return the list that a further one deletes, unless it is in use; None: there is room."""
+    parameters = {"organization_id": scope.organization_id, "others": UNSENT_MAX - 1, "hours": IN_USE_HOURS}
+    row = connection.execute(_NEXT_DROPPED, parameters).one_or_none()
+    return None if row is None else Oldest(*row)
+
+
+_NEXT_DROPPED = text("""
+    SELECT id, name, used_at > clock_timestamp() - make_interval(hours => :hours)
+    FROM uploads WHERE organization_id = :organization_id AND sent_at IS NULL
+    ORDER BY used_at DESC, id DESC OFFSET :others LIMIT 1
 """)
+
+
+def use(connection: Connection, upload_id: int) -> None:
+    """Note that somebody has opened an unsent list."""
+    connection.execute(
+        text("UPDATE uploads SET used_at = clock_timestamp() WHERE id = :id AND sent_at IS NULL"), {"id": upload_id}
+    )
+
+
+def delete(connection: Connection, upload_id: int) -> None:
+    """Delete a list that is not sent."""
+    connection.execute(text("DELETE FROM uploads WHERE id = :id AND sent_at IS NULL"), {"id": upload_id})
+
+
 _ADD = text("""
     INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, address_hashes, question)
     VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, :address_hashes, 'column')
@@ -224,6 +268,7 @@ _OLD = text("""
     SELECT id FROM uploads
     WHERE findings IS NOT NULL
       AND created_at < (SELECT clock_timestamp() - make_interval(days => :unsent_days))
-      AND (sent_at IS NULL OR created_at < (SELECT clock_timestamp() - make_interval(days => :sent_days)))
+      AND CASE WHEN sent_at IS NULL THEN used_at < (SELECT clock_timestamp() - make_interval(days => :unsent_days))
+               ELSE created_at < (SELECT clock_timestamp() - make_interval(days => :sent_days)) END
     ORDER BY created_at LIMIT :at_most FOR UPDATE SKIP LOCKED
 """)

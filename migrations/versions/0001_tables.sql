@@ -275,6 +275,7 @@ CREATE TABLE uploads (
     sent_at timestamptz,
     batch_ids bigint[],
     sent_before json,
+    used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT ck_uploads_sent_as_batches CHECK ((sent_at IS NULL) = (batch_ids IS NULL)),
     CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
         (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)

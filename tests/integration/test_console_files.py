@@ -115,7 +115,11 @@ def test_result_files_are_named_in_any_script_and_a_workbook_holds_no_formula(an
             connection.execute(text("UPDATE uploads SET name = :name"), {"name": f"{name}.csv"})
         header = ann.get(f"{path}/outcome.csv").headers["Content-Disposition"]
         assert header.isascii()
-        assert parse_options_header(header)[1]["filename"] == f"{name}.result.csv"
+        assert parse_options_header(header)[1]["filename"] == f"{name}.result-live.csv"
+    sandbox = sent(ann, "email\nann@example.com\n", mode="sandbox", amount="1")
+    file = ann.get(f"{sandbox}/outcome.csv")
+    assert file.headers["Content-Disposition"] == "attachment; filename=people.result-sandbox.csv"
+    assert [row["mode"] for row in rows_of(file)] == ["sandbox"]
 
 
 def test_the_example_file_is_a_list_as_it_is_and_a_broken_workbook_is_none(ann: Visitor) -> None:
@@ -253,7 +257,7 @@ def test_a_list_is_found_again_before_and_after_it_is_sent_with_who_when_and_out
     checked(ann, "one@example.com,two@example.com\n", amount="1", mode="sandbox")
     waiting = ann.get("/lists")
     assert f'href="{path}">people.csv' in waiting.text
-    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\d UTC Ann Sender 2 1,200", words_of(waiting))
+    assert re.search(r"people.csv Spring( \d{4}-\d\d-\d\d \d\d:\d\d UTC){2} Ann Sender 2 1,200", words_of(waiting))
     assert waiting.text.count("people.csv") == 1
     confirm(ann, path)
     [batch_id] = books.drain_all(ann.organization_id)
@@ -281,18 +285,24 @@ def test_sent_lists_go_on_where_a_page_ends(ann: Visitor) -> None:
 
 def test_lists_past_their_time_are_dropped_and_a_sent_one_is_still_known(ann: Visitor) -> None:
     list_ = "email\na@example.com\nbad\n"
-    path, unsent, young = (checked(ann, list_, amount=amount) for amount in "123")
-    assert confirm(ann, path).status_code == 303
+    path, unsent, young, opened, waits = (checked(ann, list_, amount=amount) for amount in "12345")
+    for one in (path, waits):
+        assert confirm(ann, one, again="yes").status_code == 303
     books.execute(
-        "UPDATE uploads SET created_at = now() - interval '8 days' WHERE amount = 2",
+        "UPDATE uploads SET created_at = now() - interval '8 days' WHERE amount = 4",
+        "UPDATE uploads SET created_at = now() - interval '32 days' WHERE amount = 5",
+        "UPDATE uploads SET created_at = now() - interval '8 days', used_at = now() - interval '8 days'"
+        " WHERE amount = 2",
         "UPDATE uploads SET created_at = now() - interval '32 days' WHERE amount = 1",
     )
     forgotten = []
-    for _ in range(3):
+    for _ in range(4):
         with transaction() as connection:
             forgotten.append(uploads.forget(connection, at_most=1))
-    assert forgotten == [1, 1, 0]
-    assert [ann.get(one).status_code for one in (path, unsent, young)] == [302, 404, 200]
+    assert forgotten == [1, 1, 1, 0]
+    assert [ann.get(one).status_code for one in (path, unsent, young, opened)] == [302, 404, 200, 200]
+    [row] = rows_of(ann.get(f"{waits}/outcome.csv"))
+    assert (row["line"], row["email"], row["amount"], row["state"]) == ("", "a@example.com", "5", "queued")
     books.drain_all(ann.organization_id)
     assert "no longer kept" in words_of(ann.get(f"{path}/outcome"))
     [row] = rows_of(ann.get(f"{path}/outcome.csv"))
@@ -300,7 +310,30 @@ def test_lists_past_their_time_are_dropped_and_a_sent_one_is_still_known(ann: Vi
     assert "sent to before" in ann.get(young).text
 
 
-def test_an_organization_keeps_few_lists_that_it_does_not_send(ann: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_organization_keeps_few_lists_that_it_does_not_send_and_says_first_which_one_makes_way(
+    ann: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(uploads, "UNSENT_MAX", 2)
-    paths = [checked(ann, "email\na@example.com\n", amount="1") for _ in range(3)]
-    assert [ann.get(path).status_code for path in paths] == [404, 200, 200]
+    list_ = "email\na@example.com\n"
+    paths = [checked(ann, list_, amount="1", file=f"{name}.csv") for name in ("one", "two")]
+    assert "All were opened lately" in words_of(ann.get("/send"))
+    refused = upload(ann, list_, amount="1")
+    assert (refused.status_code, "each was opened within 12 hours" in refused.text) == (400, True)
+    books.execute("UPDATE uploads SET used_at = now() - interval '2 days'")
+    ann.get(paths[0])
+    assert "If you check another list, “two.csv” is deleted" in words_of(ann.get("/send"))
+    paths.append(checked(ann, list_, amount="1"))
+    assert [ann.get(path).status_code for path in paths] == [200, 404, 200]
+
+
+def test_a_list_is_deleted_by_who_has_uploaded_it_and_only_before_it_is_sent(app: Flask, ann: Visitor) -> None:
+    bob = visitor(app, ann.organization_id, "admin")
+    path, kept = (checked(ann, "email\na@example.com\n", amount="1") for _ in range(2))
+    assert "Delete this list" not in bob.get(path).text
+    assert bob.post(f"{path}/delete", of="/keys").location == path
+    form = hidden(ann.get(kept))
+    assert confirm(ann, kept).status_code == 303
+    assert ann.client.post(f"{kept}/delete", data=form).location == f"{kept}/outcome"
+    assert ann.post(f"{path}/delete", of=path).location == "/console/live/lists"
+    assert "The list people.csv is deleted." in words_of(ann.get("/lists"))
+    assert [ann.get(one).status_code for one in (path, f"{kept}/outcome")] == [404, 200]

@@ -1,6 +1,7 @@
 """*Lists*: those not sent, and the sent ones: progress, the outcome of each line as a file, and the same list again."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from flask import Response, flash, redirect, render_template, request, url_for
@@ -11,8 +12,8 @@ from app.batches.batch import AWAITING_APPROVAL, NEVER_ISSUED, QUEUED, SCHEDULED
 from app.batches.payloads import sums_of
 from app.batches.recipients import recipients_of_all
 from app.console import files, slow_work
-from app.console.blueprints import Page, current_member, current_scope, pages
-from app.console.caller import calling_member, form_id
+from app.console.blueprints import Page, current_member, current_scope, pages, to_page
+from app.console.caller import calling_member, change, form_id
 from app.console.forms import amount_of
 from app.console.slow_work import Busy, checked_page
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
@@ -43,7 +44,7 @@ def lists() -> str:
         sent=rows[:_ROWS],
         is_first=before is None,
         older=rows[_ROWS - 1].id if len(rows) > _ROWS else None,
-        kept_days=UNSENT_KEPT_DAYS,
+        kept=timedelta(days=UNSENT_KEPT_DAYS),
     )
 
 
@@ -97,6 +98,19 @@ def outcome_file(token: str, kind: str) -> Response:
 def batches_of(connection: Connection, upload: UploadRow) -> list[Batch]:
     """Return the batches of a list in order; none until it is sent."""
     return [batches.get(connection, batch_id, upload.scope) for batch_id in upload.batch_ids or ()]
+
+
+@pages.post("/send/<token>/delete", role=SENDER, deletes=True)
+def delete_list(token: str) -> Page:
+    """Delete a list that is not sent, for the member who has uploaded it."""
+    with change() as connection:
+        upload = get_list(connection, token, lock=True)
+        if upload.sent_at is not None:
+            return to_page("outcome", "The list was sent meanwhile, so it stays.", "bad", token=token)
+        if upload.member_id != current_member().id:
+            return to_page("check", "Only who has uploaded a list can delete it.", "bad", token=token)
+        uploads.delete(connection, upload.id)
+    return to_page("lists", f"The list {upload.name} is deleted.")
 
 
 @pages.post("/send/<token>/again", role=SENDER)

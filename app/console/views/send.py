@@ -1,5 +1,7 @@
 """*Send*, in four steps: upload a list, see its check, see its cost and settle how it is issued, and issue it."""
 
+from datetime import UTC, datetime, timedelta
+
 from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -54,6 +56,7 @@ def check(token: str) -> Page:
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
         before = None if upload.question else sent_before(connection, upload)
+    _use(upload)
     kept = {"sheet": upload.sheet, "column": upload.column, "amount": str(upload.amount or ""), "label": upload.label}
     form = CheckAgainForm(formdata=None, data=kept)
     return _checked(upload, form, before)
@@ -93,6 +96,16 @@ def get_list(connection: Connection, token: str, *, lock: bool = False) -> Uploa
     return uploads.get(connection, token, current_scope(), lock=lock)
 
 
+_USED_AGAIN_AFTER = timedelta(minutes=10)
+
+
+def _use(upload: UploadRow) -> None:
+    """Note that somebody stands on the page of an unsent list, so that it is not dropped."""
+    if upload.used_at < datetime.now(UTC) - _USED_AGAIN_AFTER:
+        with transaction() as connection:
+            uploads.use(connection, upload.id)
+
+
 def as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -122,8 +135,15 @@ def _new_list(form: ListForm) -> str:
     with snapshot() as connection:
         organization = calling_member(connection).organization
         lately = lately_used(connection, current_scope())
+        dropped = uploads.next_dropped(connection, current_scope())
     return render_template(
-        "console/send.html", form=form, organization=organization, lately=lately, bytes_max=settings().body_bytes_max
+        "console/send.html",
+        form=form,
+        organization=organization,
+        lately=lately,
+        bytes_max=settings().body_bytes_max,
+        dropped=dropped,
+        unsent_max=uploads.UNSENT_MAX,
     )
 
 
@@ -204,6 +224,7 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: 
         if upload.question is not None:
             return to_page("check", f"Nothing was issued. {refusal}" if refusal else "", "bad", token=token)
         now = cost_of(connection, who, upload)
+    _use(upload)
     form = IssueForm(formdata=None, seen=now.seen)
     if refusal is not None:
         say_of_form(form, f"Nothing was issued. {refusal}")
