@@ -9,7 +9,7 @@ import click
 
 from app.errors import Fault, Faults, Refused
 from app.local.datadir import DEFAULT
-from app.recipient_files.text import ListText, SheetUnclear, opened
+from app.recipient_files.text import INCLUDE, LEAVE_OUT, HiddenRowsUnclear, ListText, SheetUnclear, opened
 from app.values.ids import require_id
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -75,9 +75,19 @@ def calling_options(command: Command) -> Command:
     return _key_option(_url_option(command))
 
 
-sheet_option = click.option(
+_sheet_option = click.option(
     "--sheet", metavar="NAME", help="The sheet of a workbook: its name or number [default: the one with addresses]."
 )
+_hidden_rows_option = click.option(
+    "--hidden-rows", type=click.Choice([INCLUDE, LEAVE_OUT]), help="What becomes of rows that are hidden in a workbook."
+)
+
+
+def workbook_options(command: Command) -> Command:
+    """Give a command that reads a list what a person says about a workbook."""
+    return _sheet_option(_hidden_rows_option(command))
+
+
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 data_dir_option = click.option(
@@ -92,14 +102,16 @@ data_dir_option = click.option(
 
 
 @contextmanager
-def opened_list(raw: BinaryIO, name: str, sheet: str | None) -> Iterator[ListText]:
+def opened_list(raw: BinaryIO, name: str, sheet: str | None, hidden_rows: str | None) -> Iterator[ListText]:
     """Open a list.
 
     Raises:
-        Refused: it cannot be read; or --sheet is needed.
+        Refused: it cannot be read; or --sheet or --hidden-rows is needed.
     """
     try:
-        with opened(raw, name, sheet=sheet) as text:
+        with opened(raw, name, sheet=sheet, hidden_rows=hidden_rows) as text:
             yield text
+    except HiddenRowsUnclear as error:
+        raise Refused(f"{error.sentence} Choose with --hidden-rows {INCLUDE} or {LEAVE_OUT}.") from None
     except SheetUnclear as error:
         raise Refused(f"{error.sentence} Choose one with --sheet, by name or number.") from None

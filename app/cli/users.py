@@ -15,7 +15,7 @@ from app.cli.operator_command import (
     read_command,
     rows_of,
 )
-from app.cli.options import RowId, sheet_option
+from app.cli.options import RowId, workbook_options
 from app.erasing.erase import erase_user
 from app.errors import InvalidRequest, Refused
 from app.ledger.claim import claims
@@ -112,9 +112,9 @@ def erase(user_id: int) -> Answer:
 
 @users.command(name="import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@sheet_option
+@workbook_options
 @operator_command
-def import_file(file: Path, sheet: str | None = None) -> Answer:
+def import_file(file: Path, sheet: str | None = None, hidden_rows: str | None = None) -> Answer:
     """Register the users of a list: a workbook (.xlsx, .xls, .ods), or a CSV file in UTF-8, UTF-16 or Windows-1252.
 
     A heading names the columns email, first_name and last_name, in any order, and may name external_id,
@@ -127,7 +127,7 @@ def import_file(file: Path, sheet: str | None = None) -> Answer:
     """
     from app.cli.users_import import import_users  # noqa: PLC0415  # Slow, and not needed to show a user.
 
-    counts = import_users(file, sheet=sheet)
+    counts = import_users(file, sheet=sheet, hidden_rows=hidden_rows)
     # Show all of them if there is no file of them.
     bad, shown_max = counts.bad_rows, None if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
     faults = [f"line {row.line}: {row.reason}" for row in bad[:shown_max]]

@@ -49,14 +49,15 @@ class Imported:
     errors_file: str | None = None
 
 
-def import_users(path: Path, *, sheet: str | None = None) -> Imported:
-    """Register the users of a file; `sheet` is the name or number of a workbook's sheet.
+def import_users(path: Path, *, sheet: str | None = None, hidden_rows: str | None = None) -> Imported:
+    """Register the users of a file; of a workbook, `sheet` is the name or number of one, `hidden_rows` what becomes of
+    those.
 
     Raises:
         Refused: it is not a list with the columns, or Ctrl-C came; what is committed stays.
     """
     counts = Imported()
-    with path.open("rb") as raw, opened_list(raw, path.name, sheet) as text, _Errors(path) as errors:
+    with path.open("rb") as raw, opened_list(raw, path.name, sheet, hidden_rows) as text, _Errors(path) as errors:
         file = ListFile(text)
         places = _places(file)
         errors.columns = list(places)

@@ -22,6 +22,8 @@ from app.console.caller import FormUsed
 from app.console.slow_work import Busy
 from app.errors import PointsError
 from app.metrics.requests import current_record
+from app.settings import settings
+from app.values.numbers import points
 
 Handler = Callable[[Any], Response]
 
@@ -84,7 +86,6 @@ def static_file(name: str) -> Response:
 _SENTENCES = {
     404: "There is nothing at this address, or it is not your organization's.",
     405: "This address does not take this kind of request.",
-    413: "The file or text that you sent is too large.",
     503: "The service cannot reach its database, or is busy. Try again soon.",
 }
 _NOT_KNOWN = "It is not known whether this was done: the service failed while it did what you asked."
@@ -126,5 +127,7 @@ def _sentence_of(error: Exception, status: int) -> str:
         return error.sentence
     if isinstance(error, HTTPException) and status == 403 and error.description:
         return error.description
+    if status == 413:
+        return f"What you sent is too large: a list may have at most {points(settings().body_bytes_max)} bytes."
     ours = f"Something went wrong on our side. Quote {current_record().request_id} when you report it."
     return _SENTENCES.get(status, ours)

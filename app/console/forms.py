@@ -90,8 +90,13 @@ def say_why(form: BaseForm, error: PointsError, names: Mapping[str, str] | None 
 
 
 def amount_of(text: str | None, *, digits_max: int = 19) -> int | None:
-    """Return a number in ASCII digits; None for anything else."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= digits_max else None
+    """Return a number in ASCII digits, also as the pages write it, such as 1,000; None for anything else."""
+    digits = (text or "").replace(",", "") if _GROUPED.fullmatch(text or "") else text or ""
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= digits_max else None
+
+
+# With a comma before each three digits it can be read in one way only, where every number is whole.
+_GROUPED = re.compile("[1-9][0-9]{0,2}(,[0-9]{3})+")
 
 
 class SignInForm(FlaskForm):
@@ -123,7 +128,7 @@ def by_rules(
 def whole_number(_form: Form, field: Field) -> None:
     """Check that a text is a number, which rules can then judge."""
     if amount_of(field.data) is None:
-        raise StopValidation(f"{field.label.text} must be a whole number, digits only.")
+        raise StopValidation(f"{field.label.text} must be a whole number, such as 1000 or 1,000.")
 
 
 def _check_name(_form: Form, field: Field) -> None:
@@ -168,7 +173,7 @@ class KeyForm(FlaskForm):
         bounds = read_bounds(fields, faults, settings())
         for limit in limits:
             if limit.data and fields[limit.name] is None:
-                faults.add(limit.name, Fault(f"The {limit.name}", "must be a whole number, digits only."))
+                faults.add(limit.name, Fault(f"The {limit.name}", "must be a whole number, such as 1000 or 1,000."))
         try:
             faults.raise_if_any()
         except InvalidRequest as error:

@@ -1,19 +1,23 @@
 """The forms of *Send*, of taking points back, and of a day and a time in the member's zone."""
 
 import re
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any, Self
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
-from wtforms import BooleanField, HiddenField, RadioField, SelectChoice, StringField, TextAreaField
+from wtforms import BooleanField, HiddenField, RadioField, SelectChoice, SelectField, StringField, TextAreaField
 from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
 from app.console.blueprints import current_zone
 from app.console.forms import amount_of, by_rules, say_beside, typed, whole_number
 from app.console.sending import late_sentence
-from app.recipient_files.text import one_a_line
+from app.recipient_files.columns import AMOUNT as AMOUNT_NAMES
+from app.recipient_files.columns import NOT_USED, Chosen
+from app.recipient_files.pasted import one_a_line
+from app.recipient_files.text import INCLUDE, LEAVE_OUT
 from app.settings import INT64_MAX
 from app.uploads.uploads import Details, Terms, UploadRow
 from app.values.timestamps import bounds_fault
@@ -67,15 +71,25 @@ def _day(text: str) -> date | None:
 
 def _check_points(_form: FlaskForm, field: StringField) -> None:
     if not 1 <= (amount_of(field.data) or 0) <= INT64_MAX:
-        raise ValidationError(f"{field.label.text} must be a whole number of at least 1, digits only.")
+        raise ValidationError(f"{field.label.text} must be a whole number of at least 1.")
+
+
+def _place(text: str | int | None) -> int | None:
+    return None if text in ("", None) else int(text)
 
 
 class _DetailsForm(FlaskForm):
-    amount = typed("Points for each recipient", Optional(), whole_number, by_rules(AMOUNT, read=int))
+    amount = typed("Points for each recipient", Optional(), whole_number, by_rules(AMOUNT, read=amount_of))
     label = typed("Label", Optional(), by_rules(LABEL))
 
-    def details(self, *, sheet: str | None = None, column: int | None = None) -> Details:
-        return Details(sheet, column, amount_of(self.amount.data), self.label.data or None)
+    def details(self) -> Details:
+        """Return what the fields say that are filled in rightly."""
+        good = {field.name: field.data for field in (self.amount, self.label) if not field.errors}
+        return Details(amount=amount_of(good.get("amount")), label=good.get("label") or None)
+
+    def faulty(self) -> dict[str, str]:
+        """Return what was typed into the fields that are filled in wrongly."""
+        return {field.name: field.data for field in (self.amount, self.label) if field.errors}
 
 
 class ListForm(_DetailsForm):
@@ -101,10 +115,38 @@ class ListForm(_DetailsForm):
 
 
 class CheckAgainForm(_DetailsForm):
-    """The settings of an uploaded list that can be changed; the page sets the choices of `sheet` and `column`."""
+    """The settings of an uploaded list that can be changed; `offer` gives it what there is to choose from."""
 
     sheet = RadioField("Which sheet is to be sent?", validators=[Optional()])
+    hidden_rows = RadioField(
+        "What becomes of the rows that are hidden in the workbook?",
+        choices={INCLUDE: "They get points, like the others", LEAVE_OUT: "They are left out"},
+        validators=[Optional()],
+    )
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
+    amount_column = SelectField("Column of points", coerce=_place)
+    reference_column = SelectField("Column of references", coerce=_place)
+    label_column = SelectField("Column of labels", coerce=_place)
+
+    def validate_amount_column(self, field: SelectField) -> None:
+        if self.amount.data and field.data is not None and field.data != NOT_USED:
+            raise ValidationError("Choose a column of points, or enter the points for each recipient, not both.")
+
+    def offer(self, findings: Mapping[str, Any]) -> None:
+        """Offer the sheets and columns that a list has, and those that may be meant."""
+        self.sheet.choices = [(name, title) for name, title in findings.get("sheets", [])]
+        self.column.choices = [(place, title) for place, title, _ in findings.get("choices", [])]
+        titles = [(place, title) for place, title in findings.get("titles", [])]
+        for use in Chosen._fields:
+            usual = " or ".join(f"“{heading}”" for heading in (AMOUNT_NAMES if use == "amount" else [use]))
+            self[f"{use}_column"].choices = [("", f"{usual}, if there is one"), (NOT_USED, "none"), *titles]
+
+    def details_of(self, upload: UploadRow) -> Details:
+        """Return what the form says; the columns of another sheet are others."""
+        chosen = {"sheet": self.sheet.data, "hidden_rows": self.hidden_rows.data, "column": self.column.data}
+        chosen |= {f"{use}_column": self[f"{use}_column"].data for use in Chosen._fields}
+        chosen = chosen if self.sheet.data == upload.sheet else {"sheet": self.sheet.data}
+        return self.details()._replace(**chosen)
 
 
 class TermsForm(MomentForm):

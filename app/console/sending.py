@@ -177,8 +177,8 @@ def late_sentence(fault: str) -> str:
 
 
 def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, approval_above: int | None) -> str:
-    scope = (upload.id, upload.sandbox, upload.sheet, upload.column)
-    settled = (upload.amount, upload.label, upload.recipients, upload.points, approval_above)
+    scope = (upload.id, upload.sandbox, *upload.details)
+    settled = (upload.recipients, upload.points, approval_above)
     when = None if upload.send_at is None else (timestamp(upload.send_at), current_zone())
     lately = before.lately
     earlier = [

@@ -19,8 +19,9 @@ from app.console.blueprints import current_member, current_scope
 from app.errors import PointsError, Refused
 from app.postgres.database import transaction
 from app.recipient_files.checking import AmountsMissing, Checked, Progress, checking
+from app.recipient_files.columns import Chosen
 from app.recipient_files.list_file import ColumnUnclear
-from app.recipient_files.text import SheetUnclear, to_keep
+from app.recipient_files.text import HiddenRowsUnclear, SheetUnclear, to_keep
 from app.settings import settings
 from app.uploads import uploads
 from app.uploads.addresses import hashes_in
@@ -90,10 +91,12 @@ PARTS_MAX = 100
 Steps = Generator[Progress, None, None]
 
 
-def keep(content: bytes, name: str, details: Details, *, token: str) -> Steps:
+def keep(content: bytes, name: str, details: Details, *, token: str, faulty: Mapping[str, str] | None = None) -> Steps:
     """Check and keep a new list of the member.
 
     Args:
+        faulty: the fields that were filled in wrongly, which stay to be corrected. The list is kept unchecked, since a
+            browser does not send a file again.
         token: of the form that makes the list. If it has made a list already, that stays, and nothing new is kept.
 
     Raises:
@@ -103,7 +106,10 @@ def keep(content: bytes, name: str, details: Details, *, token: str) -> Steps:
     scope, member_id = current_scope(), current_member().id
     with list_checks.turn():
         content = to_keep(content, name)
-        content_or_question, findings = yield from _look_at(content, name, details)
+        content_or_question: Checked | str = uploads.AMOUNT
+        findings: dict[str, Any] = {"faulty": faulty}
+        if not faulty:
+            content_or_question, findings = yield from _look_at(content, name, details)
         hashes = hashes_in(content)
     with transaction() as connection:
         upload_id = uploads.add(
@@ -126,7 +132,7 @@ def keep_again(upload: UploadRow, content: bytes, details: Details, kept: Mappin
     with list_checks.turn():
         content_or_question, findings = yield from _look_at(content, upload.name, details)
     if content_or_question == upload.question == uploads.AMOUNT:
-        raise Refused("Enter the points for each recipient.")
+        raise Refused("Enter the points for each recipient, or choose their column.")
     with transaction() as connection:
         if uploads.get(connection, upload.token, upload.scope, lock=True).sent_at is None:
             uploads.judge(connection, upload.id, details, content_or_question, {**kept, **findings})
@@ -146,7 +152,9 @@ def _look_at(
             BytesIO(content),
             name,
             sheet=details.sheet,
+            hidden_rows=details.hidden_rows,
             column=details.column,
+            chosen=Chosen(details.amount_column, details.reference_column, details.label_column),
             amount=details.amount,
             label=details.label,
             amount_max=limits.amount_max,
@@ -154,6 +162,8 @@ def _look_at(
         )
     except SheetUnclear as error:
         return uploads.SHEET, {"question": error.sentence, "sheets": list(error.choices.items())}
+    except HiddenRowsUnclear as error:
+        return uploads.HIDDEN_ROWS, {"question": error.sentence}
     except ColumnUnclear as error:
         if not error.choices:
             raise Refused(error.sentence) from None
@@ -162,7 +172,7 @@ def _look_at(
             "choices": [(place, *candidate) for place, candidate in error.choices.items()],
         }
     except AmountsMissing as error:
-        return uploads.AMOUNT, {"question": error.sentence}
+        return uploads.AMOUNT, {"question": error.sentence, "titles": error.titles}
     if len(checked.parts) > PARTS_MAX:
         most = PARTS_MAX * limits.recipients_max
         raise Refused(f"{name} has {counted(checked.recipients, 'recipient')}; one list may have at most {most}.")

@@ -5,29 +5,44 @@ from contextlib import closing
 from typing import Any, BinaryIO, NamedTuple
 
 from app.errors import Refused
-from app.recipient_files.columns import OWN, columns_of, unused_columns
-from app.recipient_files.list_file import ListFile
-from app.recipient_files.recipients import BadLine, Part, Recipients
+from app.recipient_files.cells import trimmed
+from app.recipient_files.columns import Chosen, columns_of, unused_columns
+from app.recipient_files.list_file import Column, ListFile
+from app.recipient_files.recipients import FIRST_ROWS, BadLine, Part, Recipients
 from app.recipient_files.rows import Row
 from app.recipient_files.text import ListText, opened
 from app.settings import INT64_MAX
 
 
 class AmountsMissing(Refused):
-    """Neither the list nor the person says how many points each recipient gets."""
+    """Neither the list nor the person says how many points each recipient gets. `figures` names what may be them."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} has no column “amount” or “points”: give the points for each recipient.")
+    def __init__(self, file: ListFile, address: int) -> None:
+        places = [place for place in file.figures() if place != address]
+        self.figures = f"{file.listed(places)} hold{'s' if len(places) == 1 else ''} figures" if places else ""
+        self.titles = titles_of(file)
+        or_choose = f", or choose their column: {self.figures}" if places else ""
+        super().__init__(
+            f"{file.name} has no column “amount” or “points”: give the points for each recipient{or_choose}."
+        )
 
 
 class Reading:
     """A list that is open: its file, the columns that are used, and the recipients that are read so far."""
 
-    def __init__(self, text: ListText, *, column: str | None, has_amount: bool, keeps_bad_rows: bool = False) -> None:
+    def __init__(
+        self,
+        text: ListText,
+        *,
+        column: Column | None,
+        chosen: Chosen,
+        has_amount: bool,
+        keeps_bad_rows: bool = False,
+    ) -> None:
         """Find the columns.
 
         Args:
-            column: the heading or the number of the column of the addresses, if a person has chosen it.
+            column: the column of the addresses, if a person has given it; `chosen`: the others.
             has_amount: whether a person has given the points for each recipient.
 
         Raises:
@@ -35,10 +50,10 @@ class Reading:
             AmountsMissing: the list has no column of amounts, and there is no amount for all.
             Refused: the list cannot be read.
         """
-        self.file = ListFile(text, column=column, others=OWN)
-        self.columns = columns_of(self.file, with_amount=has_amount)
+        self.file = ListFile(text, column=column, others=chosen.headings)
+        self.columns = columns_of(self.file, chosen, with_amount=has_amount)
         if not has_amount and self.columns.amount is None:
-            raise AmountsMissing(self.file.name)
+            raise AmountsMissing(self.file, self.columns.address)
         self.recipients = Recipients(keeps_bad_rows=keeps_bad_rows)
         self.close = self.recipients.close
 
@@ -57,8 +72,9 @@ class Checked(NamedTuple):
 
     `digest` is equal for lists that name the same recipients in the same order, with the same references and labels.
     `findings` are for a page: `sheet`, the title of a workbook's sheet; `heading`, the list's own columns; `columns`,
-    which maps each use (address, amount, reference, label) to the title of its column; `unused`; the `first` and `last`
-    addresses; and `campaign`, the id that `points send` would give to this list.
+    which maps each use (address, amount, reference, label) to the title of its column; `titles`, of all columns by
+    place; `unused`; `figures`, the columns that are not used and hold figures; the `first` and `last` addresses;
+    `preview`, the first rows; and `campaign`, the id that `points send` would give to this list.
     """
 
     parts: Sequence[Part]
@@ -86,7 +102,9 @@ def checking(
     name: str,
     *,
     sheet: str | None,
+    hidden_rows: str | None,
     column: int | None,
+    chosen: Chosen,
     amount: int | None,
     label: str | None,
     amount_max: int,
@@ -95,26 +113,25 @@ def checking(
     """Read a whole list, and tell now and then how far that is.
 
     Args:
-        sheet: the name of a workbook's sheet, if a person has chosen it.
-        column: the column of the addresses (from 0), if a person has chosen it.
+        sheet: the name of a workbook's sheet, if a person has chosen it; `hidden_rows`: what becomes of those.
+        column: the column of the addresses (from 0), if a person has chosen it; `chosen`: the others.
         amount: the points for each recipient; None: each line has its own.
         amount_max: the most points of a line.
         size: recipients in a part.
 
     Raises:
         SheetUnclear: several sheets of a workbook hold addresses.
+        HiddenRowsUnclear: rows of the sheet are hidden.
         ColumnUnclear: the column of the addresses is ambiguous.
         AmountsMissing: the list has no column of amounts, and there is no amount for all.
         Refused: the list cannot be read, or has nobody to pay.
     """
-    number = None if column is None else str(column + 1)
+    has_amount = amount is not None
     with (
-        opened(raw, name, sheet=sheet, is_kept=True) as text,
-        closing(Reading(text, column=number, has_amount=amount is not None, keeps_bad_rows=True)) as reading,
+        opened(raw, name, sheet=sheet, hidden_rows=hidden_rows, is_kept=True) as text,
+        closing(Reading(text, column=column, chosen=chosen, has_amount=has_amount, keeps_bad_rows=True)) as reading,
     ):
         file, columns, recipients = reading.file, reading.columns, reading.recipients
-        if column is not None and columns.address != column:
-            raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
         parts, last_line_told = [], 0
         for part in reading.parts(amount_max, size):
             parts.append(part)
@@ -136,13 +153,36 @@ def checking(
             findings={
                 "sheet": None if file.sheet is None else file.sheet.title,
                 "heading": file.heading(columns.address),
-                "columns": {use: file.title(at) for use, at in {"address": columns.address, **columns.own}.items()},
+                "columns": {use: file.title(at) for use, at in columns.uses.items()},
+                "titles": titles_of(file),
                 "unused": unused_columns(file, columns),
+                "figures": [file.title(at) for at in file.figures() if has_amount and at not in columns.uses.values()],
+                "preview": _preview(reading),
                 "first": recipients.first,
                 "last": list(recipients.last),
                 "campaign": recipients.campaign(amount=amount, label=label, again=None),
             },
         )
+
+
+def titles_of(file: ListFile) -> list[tuple[int, str]]:
+    """Return the columns that a person can choose, by their places."""
+    return [(place, file.title(place)) for place in file.columns()]
+
+
+def _preview(reading: Reading) -> list[dict[str, Any]]:
+    """Return the first rows: the cells of the uses, in their order; the use of a faulty cell (None: all); and why."""
+    recipients, uses = reading.recipients, reading.columns.uses
+    reasons = {line.line: line.reason for line in recipients.bad[:FIRST_ROWS]}
+    return [
+        {
+            "line": row.line,
+            "cells": [trimmed(row.cells[at]) if at < len(row.cells) else "" for at in uses.values()],
+            "reason": reasons.get(row.line),
+            "faulty": recipients.faulty.get(row.line),
+        }
+        for row in recipients.first_rows
+    ]
 
 
 def _nobody(file: ListFile, column: int, bad: Sequence[BadLine]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from app.errors import PointsError, Refused
 from app.recipient_files.cells import address_in, from_spreadsheet, trimmed, unmarked
-from app.recipient_files.list_file import ListFile
+from app.recipient_files.list_file import Column, ListFile
 from app.recipient_files.rows import Row
 from app.values.addresses import Address
 from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
@@ -19,6 +19,8 @@ OWN = (*AMOUNT, "reference", "label")
 # The column in a list of unpaid recipients that `points send` has written. It makes the list another campaign.
 UNPAID_BATCH = "unpaid_batch_id"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+# 1,000 is a thousand to some and one to others; so is 1.000.
+_TWO_WAYS = re.compile("[0-9]{1,3}[.,][0-9]{3}")
 _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
 
 
@@ -26,6 +28,10 @@ class BadCell(PointsError):
     """A line has a cell that cannot be used; the sentence is the reason why the line is left out."""
 
     status = 400
+
+    def __init__(self, sentence: str, use: str | None) -> None:
+        super().__init__(sentence)
+        self.use = use  # Of the cell; None: the whole row cannot be used.
 
 
 class Item(NamedTuple):
@@ -64,6 +70,11 @@ class Columns:
         return bool(self.own) or self.unpaid_batch is not None
 
     @property
+    def uses(self) -> dict[str, int]:
+        """The columns that a person knows of, by what they are used for."""
+        return {"address": self.address, **self.own}
+
+    @property
     def own(self) -> dict[str, int]:
         """The columns with each line's own values, by name."""
         places = {"amount": self.amount, "reference": self.reference, "label": self.label}
@@ -77,7 +88,7 @@ class Columns:
             BadCell: the row does not fit the heading, or another cell cannot be used.
         """
         if row.fault is not None:
-            raise BadCell(row.fault)
+            raise BadCell(row.fault, next((use for use, place in self.uses.items() if place in row.doubts), None))
         if self.is_marked:
             row = row._replace(cells=list(map(unmarked, row.cells)))
         address = address_in(row.cells[self.address], is_unicode=is_unicode)
@@ -92,64 +103,91 @@ class Columns:
         return address, Item(address.text, amount, reference, _label_in(label) if label else None)
 
 
-def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
+class Chosen(NamedTuple):
+    """The columns with each line's own values as a person has given them; None: by the heading; `NOT_USED`: none."""
+
+    amount: Column | None = None
+    reference: Column | None = None
+    label: Column | None = None
+
+    @property
+    def headings(self) -> set[str]:
+        """What may be the headings of these columns."""
+        return {*OWN, *(column for column in self if isinstance(column, str))}
+
+
+NOT_USED = -1
+
+
+def columns_of(file: ListFile, chosen: Chosen, *, with_amount: bool) -> Columns:
     """Find the columns that are used; `with_amount`: an amount for all is given, so the list's amounts are not used.
 
     Raises:
         ColumnUnclear: the column of the addresses is ambiguous or missing.
-        Refused: another column is there twice.
+        Refused: another column is there twice, is not there, or is to be used for two things.
     """
     address = file.address_column()
 
-    def only(names: Collection[str], what: str) -> int | None:
+    def only(column: Column | None, names: Collection[str], what: str) -> int | None:
+        if column is not None:
+            return None if column == NOT_USED else file.column(column)
         places = [place for place in file.places(names) if place != address]
         if len(places) > 1:
             way_out = ", or give one amount for all" if names is AMOUNT else ""
             raise Refused(f"{file.listed(places)} of {file.name} may hold the {what}: keep one of them{way_out}.")
         return places[0] if places else None
 
-    return Columns(
+    columns = Columns(
         address=address,
-        amount=None if with_amount else only(AMOUNT, "amounts"),
-        reference=only(["reference"], "references"),
-        label=only(["label"], "labels"),
+        amount=None if with_amount else only(chosen.amount, AMOUNT, "amounts"),
+        reference=only(chosen.reference, ["reference"], "references"),
+        label=only(chosen.label, ["label"], "labels"),
         unpaid_batch=next(iter(file.places([UNPAID_BATCH])), None),
         is_marked=file.is_of_left_out_lines and file.sheet is None,
     )
+    used = list(columns.uses.values())
+    if twice := [place for place in used if used.count(place) > 1]:
+        raise Refused(f"{file.title(twice[0])} of {file.name} can be used for one thing only.")
+    return columns
 
 
 def unused_columns(file: ListFile, columns: Columns) -> list[str]:
-    """Name the unused columns, and sheets of a workbook, that a person may expect to be used."""
-    used = (*columns.own.values(), columns.address)
-    titles = [file.title(place) for place in file.places(OWN) if place not in used]
-    titles += [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
+    """Name the columns that are not used, and the other sheets of a workbook that hold addresses."""
+    addresses = file.others(columns.address)
+    titles = [
+        f"the addresses in {file.title(place)}" if place in addresses else file.title(place)
+        for place in file.columns()
+        if place not in (*columns.uses.values(), columns.unpaid_batch)
+    ]
     return titles + [f"the addresses in the sheet {sheet.title}" for sheet in file.other_sheets]
 
 
 def _amount_in(cell: str, amount_max: int) -> int:
     text = trimmed(cell)
     if not text:
-        raise BadCell("has no amount.")
+        raise BadCell("has no amount.", "amount")
     if not _WHOLE_NUMBER.fullmatch(text) or (amount := int(text)) > amount_max:
-        raise BadCell(
-            f"has the amount {shown(text)}: it must be a whole number from 1 to {amount_max}, in digits alone."
-        )
+        has = f"has the amount {shown(text)}{', which can be read in two ways' * bool(_TWO_WAYS.fullmatch(text))}"
+        raise BadCell(f"{has}: it must be a whole number from 1 to {amount_max}, in digits alone.", "amount")
     return amount
 
 
 def _reference_in(text: str, *, is_unicode: bool) -> str:
+    fault = None
     if len(text) > REFERENCE_LENGTH_MAX:
-        raise BadCell(f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}.")
-    if not REFERENCE.fullmatch(text):
-        raise BadCell(f"has the reference {shown(text)}: it must not hold blanks or characters that are not visible.")
-    if not (is_unicode or text.isascii()):
-        raise BadCell("has a reference that may be read wrongly: save the list as CSV in UTF-8.")
+        fault = f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}."
+    elif not REFERENCE.fullmatch(text):
+        fault = f"has the reference {shown(text)}: it must not hold blanks or characters that are not visible."
+    elif not (is_unicode or text.isascii()):
+        fault = "has a reference that may be read wrongly: save the list as CSV in UTF-8."
+    if fault is not None:
+        raise BadCell(fault, "reference")
     return text
 
 
 def _label_in(text: str) -> str:
     if len(text) > LABEL_LENGTH_MAX:
-        raise BadCell(f"has a label of {len(text)} characters: there may be at most {LABEL_LENGTH_MAX}.")
+        raise BadCell(f"has a label of {len(text)} characters: there may be at most {LABEL_LENGTH_MAX}.", "label")
     if CONTROL.search(text):
-        raise BadCell("has a label of several lines, or with a tab or another control character.")
+        raise BadCell("has a label of several lines, or with a tab or another control character.", "label")
     return text

@@ -1,5 +1,6 @@
 """A readable list: which column holds the addresses to pay, and which rows fit the heading."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from io import SEEK_END
 from itertools import islice
@@ -10,6 +11,9 @@ from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_
 from app.recipient_files.rows import Row, beginning, rows
 from app.recipient_files.text import ListText
 
+# What a person gives for a column: its heading or number, or in the console its place (from 0).
+Column = str | int
+_FIGURE = re.compile(r"\s*[+-]?[0-9][0-9.,'\s]*%?\s*")
 # The last columns of a file of lines that were left out.
 LEFT_OUT = ("line", "reason")
 # Cells of a column that are examples for the person who chooses it.
@@ -34,11 +38,11 @@ class Candidate(NamedTuple):
 class ListFile:
     """A readable list: its columns and its rows."""
 
-    def __init__(self, opened: ListText, *, column: str | None = None, others: Collection[str] = ()) -> None:
+    def __init__(self, opened: ListText, *, column: Column | None = None, others: Collection[str] = ()) -> None:
         """Read the first rows of a list that is open.
 
         Args:
-            column: the heading or the number that the person has given for the addresses.
+            column: what the person has given for the column of the addresses.
             others: headings of further columns. They identify the heading row if a number is given and no heading is a
                 spelling of e-mail.
 
@@ -50,16 +54,28 @@ class ListFile:
         self._column = column
         self._raw, self._text = opened.raw, opened.text
         self.size_bytes = self._raw.seek(0, SEEK_END)
-        named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
+        self._leaves_out_hidden = opened.leaves_out_hidden
+        is_heading = isinstance(column, str) and not column.isdecimal()
         delimiter = None if self.sheet is None else ","
-        self._beginning = beginning(self._text, self.name, named, delimiter)
-        if column is not None and column.isdecimal() and not self._beginning.headings:
-            self._beginning = beginning(self._text, self.name, {*others, column}, delimiter)
+        self._beginning = beginning(
+            self._text, self.name, {heading_name(str(column))} if is_heading else EMAIL, delimiter
+        )
+        if column is not None and not is_heading and not self._beginning.headings:
+            self._beginning = beginning(self._text, self.name, {*map(heading_name, others), str(column)}, delimiter)
         self._heading = next(iter(self._beginning.headings), None)
         # Without a heading, the first good row gives the number of columns.
         good = [row for row in self._beginning.sample if row.fault is None]
         self._cells = self._heading.cells if self._heading else good[0].cells if good else [""]
-        self._named = max((place + 1 for place, cell in enumerate(self._cells) if not is_blank(cell)), default=1)
+        self._below = [
+            row.cells for row in self._beginning.sample if row.fault is None and row.line > self._heading_line
+        ]
+        # A column of figures is one even if nothing stands above it.
+        places = enumerate(self._cells)
+        self._named = max((at + 1 for at, cell in places if not is_blank(cell) or self._has_figures(at)), default=1)
+
+    @property
+    def _heading_line(self) -> int:
+        return 0 if self._heading is None else self._heading.line
 
     @property
     def bytes_read(self) -> int:
@@ -90,6 +106,22 @@ class ListFile:
         fitting = {row.line for row in self._beginning.sample if self._named <= len(row.cells) <= len(self._cells)}
         return sorted({place for line, place in self._beginning.addresses if line in fitting} - {column})
 
+    def columns(self) -> list[int]:
+        """Return the columns that have a heading, or something below it."""
+        return [
+            place
+            for place in range(self._named)
+            if self._examples(place) or not (self._heading is None or is_blank(self._cells[place]))
+        ]
+
+    def figures(self) -> list[int]:
+        """Return the columns that hold figures alone, judging by the first rows."""
+        return list(filter(self._has_figures, range(self._named)))
+
+    def _has_figures(self, place: int) -> bool:
+        cells = [cells[place] for cells in self._below if place < len(cells) and any(map(is_like_an_address, cells))]
+        return any(map(_FIGURE.fullmatch, cells)) and all(is_blank(cell) or _FIGURE.fullmatch(cell) for cell in cells)
+
     def title(self, place: int) -> str:
         """Return the name of a column for a person: its heading, if any, and its number."""
         cell = " ".join(self._cells[place].split()) if place < len(self._cells) else ""
@@ -109,7 +141,7 @@ class ListFile:
             Refused: there is no such column.
         """
         if self._column is not None:
-            return self._wanted(self._column)
+            return self.column(self._column)
         named = self.places(EMAIL)
         if len(named) == 1:
             return named[0]
@@ -141,7 +173,7 @@ class ListFile:
             Refused: a second heading has other columns.
         """
         width, named = len(self._cells), self._named
-        heading_line = 0 if self._heading is None else self._heading.line
+        heading_line, used = self._heading_line, {address, *others}
         begins = self._beginning.sample[0].line
         may_be_wider = address == 0 and not others and heading_line <= begins
         above = heading_line or min(self._beginning.addresses, default=(begins, 0))[0]
@@ -149,7 +181,9 @@ class ListFile:
         lacking = self._lacking(address)
         for row in rows(self._text, self._beginning.delimiter, self.name):
             count = len(row.cells)
-            if row.fault is not None:
+            if row.line > heading_line and (fault := self._misleads(row, used)):
+                yield row._replace(fault=fault)
+            elif row.fault is not None:
                 yield row
             elif row.line <= heading_line:
                 if row.line < heading_line:
@@ -164,6 +198,13 @@ class ListFile:
             else:
                 self._require_no_heading(row, address, above)
                 yield row._replace(fault=f"{self._misfit(row.cells)}{self._quotes_missing}.")
+
+    def _misleads(self, row: Row, used: Collection[int]) -> str | None:
+        """Return why a row of a workbook is not what it shows, or is not to be used; None if it is."""
+        if row.is_hidden and self._leaves_out_hidden:
+            return "is hidden in the workbook, and left out as you chose."
+        doubt = next((place for place in row.doubts if place in used), None)
+        return None if doubt is None else f"has in {self.title(doubt)} {row.doubts[doubt]}."
 
     def _misfit(self, cells: Sequence[str]) -> str:
         count, named = len(cells), self._named
@@ -210,7 +251,17 @@ class ListFile:
                 f"Line {row.line} of {self.name} looks like another heading, with other columns: split the list there."
             )
 
-    def _wanted(self, column: str) -> int:
+    def column(self, column: Column) -> int:
+        """Return the place of a column that a person has given.
+
+        Raises:
+            ColumnUnclear: it is there twice.
+            Refused: there is no such column.
+        """
+        if isinstance(column, int):
+            if column < len(self._cells):
+                return column
+            column = str(column + 1)
         places = self.places([column])
         if not places and column in map(str, range(1, len(self._cells) + 1)):
             return int(column) - 1
@@ -227,6 +278,5 @@ class ListFile:
 
     def _examples(self, place: int) -> list[str]:
         """Return the first cells below the heading that are not blank."""
-        heading_line = 0 if self._heading is None else self._heading.line
-        below = (row.cells for row in self._beginning.sample if row.line > heading_line and len(row.cells) > place)
-        return list(islice((trimmed(cells[place]) for cells in below if not is_blank(cells[place])), _EXAMPLES))
+        below = (cells[place] for cells in self._below if place < len(cells))
+        return list(islice((trimmed(cell) for cell in below if not is_blank(cell)), _EXAMPLES))

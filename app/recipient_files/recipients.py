@@ -17,6 +17,8 @@ from app.recipient_files.rows import Row
 
 # Rows that are looked at together: most lists are long and plain.
 _CHUNK_ROWS = 1_000
+# Kept as they were, for a preview.
+FIRST_ROWS = 8
 
 
 class BadLine(NamedTuple):
@@ -47,6 +49,8 @@ class Recipients:
         self._keeps_bad_rows = keeps_bad_rows
         self.bad: list[BadLine] = []
         self.bad_rows: list[Row] = []  # Of the bad lines; only if they are kept.
+        self.first_rows: list[Row] = []
+        self.faulty: dict[int, str | None] = {}  # Of the first bad lines, which cell: `BadCell.use`.
         self.first: list[str] = []
         self.last: deque[str] = deque(maxlen=3)
         # The sum, the smallest and the largest of the lines' own amounts.
@@ -71,6 +75,7 @@ class Recipients:
         rows = file.rows(columns.address, *columns.own.values())
         while chunk := list(islice(rows, _CHUNK_ROWS)):
             advance_to(file.bytes_read)
+            self.first_rows += chunk[: FIRST_ROWS - len(self.first_rows)]
             if not self._add_plain(chunk, columns):
                 for row in chunk:
                     self._add(row, columns, amount_max=amount_max, is_unicode=file.is_unicode)
@@ -104,6 +109,8 @@ class Recipients:
             self.bad.append(BadLine(row.line, email, error.sentence))
             if self._keeps_bad_rows:
                 self.bad_rows.append(row)
+            if len(self.bad) <= FIRST_ROWS:
+                self.faulty[row.line] = error.use if isinstance(error, BadCell) else "address"
             return
         place = columns.unpaid_batch
         unpaid_batch = None if place is None else row.cells[place].strip()
@@ -131,11 +138,11 @@ class Recipients:
         if earlier is not None and not (had_reference and reference is not None):
             one_has = had_reference or reference is not None
             meant = ": if that is meant, give each of them a reference" if one_has else ""
-            raise BadCell(f"is the same address as line {earlier}{meant}.")
+            raise BadCell(f"is the same address as line {earlier}{meant}.", "address")
         if reference is not None:
             first = self._line_of_reference.setdefault(digest(reference), line)
             if first != line:
-                raise BadCell(f"has the same reference as line {first}.")
+                raise BadCell(f"has the same reference as line {first}.", "reference")
             self._with_reference.add(address)
         self._line_of.setdefault(address, line)
 

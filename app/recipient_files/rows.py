@@ -2,13 +2,15 @@
 
 import csv
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 from app.errors import InvalidAddress, Refused
 from app.recipient_files.cells import address_in, heading_name, is_blank, is_like_an_address
+from app.recipient_files.workbook_process import DOUBT, HIDDEN
 
 # Tells Excel the delimiter, in the first line.
 SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)
@@ -20,11 +22,16 @@ _reader = partial(csv.reader, skipinitialspace=True, strict=True)
 
 
 class Row(NamedTuple):
-    """One row: its first line's number (from 1), its cells, and the reason if it cannot be used."""
+    """One row: its first line's number (from 1), its cells, and the reason if it cannot be used.
+
+    Of a workbook, `doubts` tells by its place (from 0) what a cell that misleads holds.
+    """
 
     line: int
     cells: list[str]
     fault: str | None = None
+    doubts: Mapping[int, str] = MappingProxyType({})
+    is_hidden: bool = False
 
     @property
     def in_words(self) -> str:
@@ -58,9 +65,18 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
             line = yield from _row_by_row(chunk, text, delimiter, name, line)
             continue
         for number, (raw, cells) in enumerate(zip(chunk, rows_of_chunk, strict=True), line):
-            if "@" in raw or not all(map(is_blank, cells)):
+            if DOUBT in raw or HIDDEN in raw:
+                yield _marked(number, cells)
+            elif "@" in raw or not all(map(is_blank, cells)):
                 yield Row(number, cells)
         line += len(chunk)
+
+
+def _marked(line: int, cells: list[str]) -> Row:
+    """Return a row of a workbook with marks, which `workbook_process` has written, or of a text that holds the like."""
+    parts = [cell.removeprefix(HIDDEN).partition(DOUBT) for cell in cells]
+    doubts = {place: doubt for place, (_, mark, doubt) in enumerate(parts) if mark}
+    return Row(line, [text for text, _, _ in parts], None, doubts, cells[0].startswith(HIDDEN))
 
 
 def _row_of_each(lines: Sequence[str], delimiter: str) -> list[list[str]] | None:
@@ -89,7 +105,7 @@ def _row_by_row(
         if len(lines) > 1 and any(is_like_an_address(cell) and len(cell.splitlines()) > 1 for cell in cells):
             yield from _multi_line(line, lines)
         elif "@" in lines[0] or not all(map(is_blank, cells)):
-            yield Row(line, cells)
+            yield _marked(line, cells)
     return start + reader.line_num
 
 

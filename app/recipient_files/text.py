@@ -1,8 +1,7 @@
-"""A list as text: a sheet of a workbook, UTF-8, UTF-16 with a BOM, else Windows-1252; or pasted addresses."""
+"""A list as text: a sheet of a workbook, UTF-8, UTF-16 with a BOM, else Windows-1252."""
 
 import codecs
 import io
-import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +37,7 @@ class Sheet(NamedTuple):
     path: str
     is_hidden: bool
     addresses: int
+    hidden_rows: int  # With addresses.
 
     @property
     def title(self) -> str:
@@ -53,6 +53,22 @@ class SheetUnclear(Refused):
         self.choices = {
             sheet.name: f"{sheet.title}: {counted(sheet.addresses, 'line')} with addresses" for sheet in sheets
         }
+
+
+# What becomes of the rows that are hidden in a workbook.
+INCLUDE, LEAVE_OUT = "include", "leave-out"
+
+
+class HiddenRowsUnclear(Refused):
+    """Rows with addresses are hidden in the sheet, and it is not said what becomes of them."""
+
+    def __init__(self, name: str, sheet: Sheet) -> None:
+        rows = counted(sheet.addresses, "row")
+        are = "is" if sheet.hidden_rows == 1 else "are"
+        super().__init__(
+            f"{name} has {rows} with addresses in the sheet {sheet.title}: {sheet.hidden_rows} of these rows {are}"
+            " hidden in the workbook."
+        )
 
 
 @contextmanager
@@ -164,6 +180,7 @@ class ListText(NamedTuple):
     text: io.TextIOWrapper
     sheet: Sheet | None = None
     other_sheets: Sequence[Sheet] = ()
+    leaves_out_hidden: bool = False
 
     @property
     def is_unicode(self) -> bool:
@@ -172,14 +189,18 @@ class ListText(NamedTuple):
 
 
 @contextmanager
-def opened(raw: BinaryIO, name: str, *, sheet: str | None = None, is_kept: bool = False) -> Iterator[ListText]:
+def opened(
+    raw: BinaryIO, name: str, *, sheet: str | None = None, hidden_rows: str | None = None, is_kept: bool = False
+) -> Iterator[ListText]:
     """Open a list; `is_kept`: as `to_keep` has returned it.
 
     Args:
         sheet: the name or the number of the sheet of a workbook that the person has chosen.
+        hidden_rows: `INCLUDE` or `LEAVE_OUT`, if the person has chosen it.
 
     Raises:
         SheetUnclear: several sheets of a workbook hold addresses.
+        HiddenRowsUnclear: rows of the sheet are hidden.
         Refused: it cannot be read, can be read only once, or there is no such sheet.
     """
     if not raw.seekable():
@@ -187,7 +208,10 @@ def opened(raw: BinaryIO, name: str, *, sheet: str | None = None, is_kept: bool 
     raw.seek(0)
     if raw.read(4).startswith((*_WORKBOOKS, _KEPT) if is_kept else _WORKBOOKS):
         with opened_sheet(raw, name, sheet) as (file, chosen, others):
-            yield ListText(name, file, io.TextIOWrapper(file, "utf-8", newline=""), chosen, others)
+            if chosen.hidden_rows and hidden_rows is None:
+                raise HiddenRowsUnclear(name, chosen)
+            text = io.TextIOWrapper(file, "utf-8", newline="")
+            yield ListText(name, file, text, chosen, others, hidden_rows == LEAVE_OUT)
         return
     if sheet is not None:
         raise Refused(f"{name} has no sheets: it is not a workbook.")
@@ -224,38 +248,3 @@ def _is_in(raw: BinaryIO, encoding: str, name: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-# An address, alone or with a name in front.
-_ENTRY = re.compile(r'(?:"[^"]*"\s*|[^<>@;"]*)<([^\s<>@]+@[^\s<>@]+)>|([^\s,;<>"@]+@[^\s,;<>"@]+)')
-_BETWEEN = re.compile(r"[\s,;]*")
-
-
-def one_a_line(text: str) -> str:
-    """Return the text with each address on a line of its own, if it holds nothing but addresses and their names.
-
-    Anything else stays as it is. So do several lines with several addresses each and no names: they may be rows of a
-    table, and then a person must choose the column.
-    """
-    all_addresses: list[str] = []
-    rows = 0
-    lines = [line for line in text.splitlines() if _BETWEEN.fullmatch(line) is None]
-    for line in lines:
-        addresses, place, is_row = [], _past(line, 0), False
-        while place < len(line):
-            entry = _ENTRY.match(line, place)
-            if entry is None:
-                return text
-            addresses.append(entry[1] or entry[2])
-            is_row = is_row or entry[1] is None
-            place = _past(line, entry.end())
-        rows += is_row and len(addresses) > 1
-        all_addresses += addresses
-    return text if rows and len(lines) > 1 else "\n".join(all_addresses)
-
-
-def _past(line: str, place: int) -> int:
-    """Return where the commas, semicolons and blanks from a place on end."""
-    between = _BETWEEN.match(line, place)
-    assert between is not None, "it may be empty"
-    return between.end()

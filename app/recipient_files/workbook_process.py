@@ -1,8 +1,11 @@
 """Turns the workbook at standard input into a CSV file for each sheet, in a folder, and prints what the sheets are.
 
 It runs in a process of its own, because a small workbook can be made to need any amount of memory and time, and because
-the reader's faults then end nothing but that process. It imports nothing of the service, so it starts in a moment and
-holds no secret.
+the reader's faults then end nothing but that process. It imports nothing of the service but what reads marks, so it
+starts in a moment and holds no secret.
+
+A cell that misleads is written as what it shows, `DOUBT`, and what it holds in words. A row that is hidden begins with
+`HIDDEN`.
 """
 
 import csv
@@ -10,10 +13,13 @@ import json
 import re
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from typing import BinaryIO
+from zipfile import ZipFile
 
 from python_calamine import (
     CalamineError,
@@ -25,18 +31,34 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
+from app.recipient_files import xls_marks, xlsx_marks
+from app.recipient_files.ods_marks import Ods
+from app.recipient_files.workbook_marks import ERROR, FORMULA, PERCENTAGE, SCIENTIFIC, Marks, Range
+
 UNREADABLE, PROTECTED, TOO_LARGE = 2, 3, 4
 
 MEMORY_BYTES_MAX = 3 << 29
 CPU_SECONDS_MAX = 60
 FILE_BYTES_MAX = 1 << 28
 
+# No text has them: they are no characters.
+DOUBT, HIDDEN = "\ufdd0", "\ufdd1"
+
 Cell = int | float | str | bool | time | date | datetime | timedelta
 
+_NO_CHARACTERS = re.compile(f"[\0{DOUBT}{HIDDEN}]")
 _LINE_END = re.compile(r"\r\n|[\r\n]")
 _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 # Excel keeps 15 digits of a number; it rounds a longer number.
 _EXACT_MAX = 10**15
+_DOUBTS = {
+    ERROR: "the error {}: correct the formula, or type what is meant",
+    FORMULA: "a formula whose value is not stored: open the workbook in a spreadsheet program, and save it there",
+    PERCENTAGE: "the percentage {}: type what is meant as a plain number",
+    SCIENTIFIC: "the number {} in scientific notation: format the cell as text, and type all digits anew",
+}
+_MERGED = "a part of the merged cell “{}”: unmerge it, and fill in each row"
+_LONGEST_SHOWN = 60
 
 
 def main(folder: Path) -> int:
@@ -44,7 +66,8 @@ def main(folder: Path) -> int:
     _limit_resources()
     try:
         with CalamineWorkbook.from_filelike(sys.stdin.buffer) as workbook:
-            sheets = [_write(workbook, sheet, folder) for sheet in workbook.sheets_metadata]
+            marks = _marks_of(sys.stdin.buffer)
+            sheets = [_write(workbook, sheet, marks, folder) for sheet in workbook.sheets_metadata]
     except PasswordError:
         return PROTECTED
     except (MemoryError, OSError):
@@ -67,30 +90,94 @@ def _limit_resources() -> None:
             resource.setrlimit(kind, (most, most))
 
 
-def _write(workbook: CalamineWorkbook, about: SheetMetadata, folder: Path) -> dict[str, object] | None:
+def _marks_of(file: BinaryIO) -> dict[str, Marks]:
+    """Return the marks of all sheets by their names. Any error means that the workbook cannot be read."""
+    file.seek(0)
+    if file.read(2) != b"PK":
+        file.seek(0)
+        return xls_marks.read(file.read())
+    with ZipFile(file) as parts:
+        names = {name.replace("\\", "/").lower(): name for name in parts.namelist()}
+        if "content.xml" in names:
+            with parts.open(names["content.xml"]) as content:
+                return Ods().read(content)
+        return xlsx_marks.read(lambda name: parts.open(names[name.lower()]))
+
+
+def _write(
+    workbook: CalamineWorkbook, about: SheetMetadata, all_marks: dict[str, Marks], folder: Path
+) -> dict[str, object] | None:
     """Write a sheet into the folder, each row on a line of its own, and return what is to be known of it."""
     if about.typ != SheetTypeEnum.WorkSheet:
         return None
-    sheet = workbook.get_sheet_by_name(about.name)
-    path, addresses = folder / f"{workbook.sheet_names.index(about.name)}.csv", 0
+    sheet, marks = workbook.get_sheet_by_name(about.name), all_marks[about.name]
+    path, addresses, hidden = folder / f"{workbook.sheet_names.index(about.name)}.csv", 0, 0
+    merged = _Merged(sheet.merged_cell_ranges or marks.merged, rows=sheet.end[0] + 1 if sheet.end else 0)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        for row in _rows(sheet):
-            addresses += any(map(_LIKE_AN_ADDRESS.search, row))
+        for number, values in enumerate(_rows(sheet)):
+            row = [text_of(value) for value in values]
+            if number in marks.cells:
+                _mark(row, values, marks.cells[number])
+            merged.mark(row, number)
+            has_address = any(map(_LIKE_AN_ADDRESS.search, row))
+            addresses += has_address
+            if number in marks.hidden and any(row):
+                hidden += has_address
+                row[0] = HIDDEN + row[0]
             writer.writerow(row)
     return {
         "name": about.name,
         "path": str(path),
         "is_hidden": about.visible != SheetVisibleEnum.Visible,
         "addresses": addresses,
+        "hidden_rows": hidden,
     }
 
 
-def _rows(sheet: CalamineSheet) -> Iterator[list[str]]:
+def _rows(sheet: CalamineSheet) -> Iterator[list[Cell]]:
     """Yield all rows from the first on, with the cells from the first column on: then line and column are right."""
-    before = [""] * (sheet.start[1] if sheet.start else 0)
+    before: list[Cell] = [""] * (sheet.start[1] if sheet.start else 0)
     for row in sheet.iter_rows():
-        yield before + [text_of(cell) for cell in row]
+        yield before + row
+
+
+def _mark(row: list[str], values: Sequence[Cell], marks: Mapping[int, tuple[int, str]]) -> None:
+    """Mark the cells of a row that mislead. The style of a cell misleads only where it holds a number."""
+    for column, (kind, text) in marks.items():
+        if column >= len(row):
+            continue
+        shown = text
+        if kind in (PERCENTAGE, SCIENTIFIC):
+            value = values[column]
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            shown = text or (f"{value * 100:.15g}%" if kind == PERCENTAGE else f"{value:E}")
+        row[column] = f"{_text(shown)}{DOUBT}{_DOUBTS[kind].format(_text(shown))}"
+
+
+class _Merged:
+    """The merged cells of a sheet. What one shows stands in the first of its cells, and the others are blank."""
+
+    def __init__(self, ranges: Sequence[Range], *, rows: int) -> None:
+        self._texts: dict[tuple[int, int], str] = {}
+        self._of_row: dict[int, list[Range]] = defaultdict(list)
+        for place in ranges:
+            for row in range(place[0][0], min(place[1][0] + 1, rows)):
+                self._of_row[row].append(place)
+
+    def mark(self, row: list[str], number: int) -> None:
+        """Mark the merged cells of a row that is not blank; where only cells side by side are, not the first."""
+        is_blank = not any(row)
+        for place in self._of_row.get(number, ()):
+            (first, left), (last, right) = place
+            if number == first and left < len(row):
+                self._texts[first, left] = row[left].partition(DOUBT)[0]
+            text = self._texts.get((first, left))
+            if is_blank or not text:
+                continue
+            for column in range(left + (first == last), min(right + 1, len(row))):
+                row[column] = f"{row[column].partition(DOUBT)[0]}{DOUBT}{_MERGED.format(text[:_LONGEST_SHOWN])}"
 
 
 def text_of(cell: Cell) -> str:
@@ -101,7 +188,8 @@ def text_of(cell: Cell) -> str:
 def _number(number: float) -> str:
     if number.is_integer() and abs(number) < _EXACT_MAX:
         return str(int(number))
-    return f"{number:.5E}" if abs(number) >= _EXACT_MAX else f"{number:.15g}"
+    text = f"{number:.5E}" if abs(number) >= _EXACT_MAX else f"{number:.15g}"
+    return f"{text}{DOUBT}{_DOUBTS[SCIENTIFIC].format(text)}" if "e" in text.lower() else text
 
 
 def _moment(moment: datetime) -> str:
@@ -109,7 +197,7 @@ def _moment(moment: datetime) -> str:
 
 
 def _text(text: str) -> str:
-    return _LINE_END.sub("\u2028", text).replace("\0", "\ufffd")
+    return _NO_CHARACTERS.sub("\ufffd", _LINE_END.sub("\u2028", text))
 
 
 # In this order: a bool is an int, and a datetime is a date.

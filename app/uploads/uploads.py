@@ -14,7 +14,7 @@ from app.scope import Scope
 from app.uploads import parts as upload_parts
 
 # The open questions that a member must answer before a list can be checked.
-SHEET, COLUMN, AMOUNT = "sheet", "column", "amount"
+SHEET, HIDDEN_ROWS, COLUMN, AMOUNT = "sheet", "hidden_rows", "column", "amount"
 
 # An unsent list is deleted when nobody has opened it for this time. Of a sent list its row stays, so that it is
 # recognized if sent again.
@@ -29,10 +29,16 @@ BAD_LINES_SHOWN = 100
 
 
 class Details(NamedTuple):
-    """What a member says about a list: the name of a workbook's sheet, the column (from 0), the points, the label."""
+    """What a member says about a list: the name of a workbook's sheet, what becomes of its hidden rows, the columns
+    (from 0) as `Chosen` tells, the points, the label.
+    """
 
     sheet: str | None = None
+    hidden_rows: str | None = None
     column: int | None = None
+    amount_column: int | None = None
+    reference_column: int | None = None
+    label_column: int | None = None
     amount: int | None = None
     label: str | None = None
 
@@ -54,7 +60,11 @@ class UploadRow(NamedTuple):
     token: str
     name: str
     sheet: str | None
+    hidden_rows: str | None
     column: int | None
+    amount_column: int | None
+    reference_column: int | None
+    label_column: int | None
     amount: int | None
     label: str | None
     send_at: datetime | None
@@ -69,6 +79,10 @@ class UploadRow(NamedTuple):
     batch_ids: Sequence[int] | None
     sent_before: dict[str, Any] | None
     used_at: datetime
+
+    @property
+    def details(self) -> Details:
+        return Details(*(getattr(self, field) for field in Details._fields))
 
     @property
     def scope(self) -> Scope:
@@ -157,7 +171,7 @@ def judge(
     """Store the result of a check: the recipients, or the open question. Return the upload's token.
 
     Args:
-        content_or_question: the checked list, or the open question, `SHEET`, `COLUMN` or `AMOUNT`.
+        content_or_question: the checked list, or the open question, such as `SHEET`.
         findings: what the page of the check shows besides the bad lines.
     """
     upload_parts.drop(connection, [upload_id])
@@ -183,8 +197,8 @@ def _json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-_JUDGE = text("""
-    UPDATE uploads SET sheet = :sheet, "column" = :column, amount = :amount, label = :label, question = :question,
+_JUDGE = text(f"""
+    UPDATE uploads SET {", ".join(f'"{name}" = :{name}' for name in Details._fields)}, question = :question,
                        recipients = :recipients, points = :points, digest = :digest,
                        findings = CAST(:findings AS json), bad_lines = CAST(:bad_lines AS json)
     WHERE id = :id RETURNING token

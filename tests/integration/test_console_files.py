@@ -138,8 +138,8 @@ def test_pasted_addresses_are_read_as_mail_programs_write_them_and_other_text_pa
         ('Ann <ann@example.com>; "Lee, Bob" <bob@example.com>,\n Lee, Cy <cy@example.com>', "Recipients 3"),
         ("email\nann@example.com\nbob@example.com", "Recipients 2"),
         ("ann@example.com, x@y, bob@example.com", "Recipients 2 Points in all 10 Lines left out 1"),
-        # Perhaps a table of people and their managers.
-        ("ann@example.com,boss@example.com\nbob@example.com,boss@example.com", "may hold the addresses that are meant"),
+        ("ann@example.com, bob@example.com\ncy@example.com\ndan@example.com;bob@example.com", "Recipients 4 "),
+        ("ann@example.com\tboss@example.com\nbob@example.com\tboss@example.com", "4 boss@example.com It is the same"),
     ):
         answer = ann.post("/send", of="/send", pasted=pasted, amount="5")
         assert answer.status_code == 303, words_of(answer)

@@ -26,6 +26,7 @@ from tests.integration import books
 from tests.integration.console_lists import checked, confirm, hidden, rows_of, sent, upload, value
 from tests.integration.races import started, until_waiting
 from tests.integration.visitors import Visitor, words_of
+from tests.unit.workbooks import misleading_xlsx
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -163,6 +164,7 @@ _MEANWHILE: dict[str, tuple[Callable[[Visitor, str], object], tuple[str, str, st
     "label": (_check_again(label="Autumn"), ("a@example.com", "300", "Autumn"), "queued"),
     "no label": (_check_again(label=""), ("a@example.com", "300", ""), "queued"),
     "amount": (_check_again(amount="2"), ("a@example.com", "2", "Spring"), "queued"),
+    "column of labels": (_check_again(label_column="1"), ("a@example.com", "300", "b@example.com"), "queued"),
     "later": (_settle(**_later()[0]), ("a@example.com", "300", "Spring"), "scheduled"),
     "all or nobody": (_settle(when="now", atomic="y"), ("a@example.com", "300", "Spring"), None),
     "refilled": (
@@ -296,6 +298,58 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
     assert "a@example.com" not in words_of(ann.get(path)).partition("Not used")[0]
 
 
+def test_rows_that_a_workbook_hides_are_asked_about_and_the_button_is_for_one_answer(ann: Visitor) -> None:
+    path = checked(ann, misleading_xlsx(), file="people.xlsx")
+    assert "9 rows with addresses in the sheet “People”: 1 of these rows is hidden in the workbook." in words_of(
+        ann.get(path)
+    )
+    assert ann.post(path, of=path).status_code == 400
+    forms, pages = {}, {}
+    for choice in ("leave-out", "include"):
+        assert ann.post(path, of=path, hidden_rows=choice).status_code == 303
+        forms[choice], pages[choice] = hidden(ann.get(f"{path}/confirm")), words_of(ann.get(path))
+    assert "3 hidden@example.com, 2, r-2, Spring It is hidden in the workbook, and left out" in pages["leave-out"]
+    assert "Recipients 2" in pages["include"]
+    assert "4 error@example.com 3 r-3 #DIV/0! It has in “label” (4) the error #DIV/0!: correct" in pages["include"]
+    assert ann.client.post(f"{path}/confirm", data=forms["leave-out"]).status_code == 409
+    assert ann.client.post(f"{path}/confirm", data=forms["include"]).status_code == 303
+    books.drain_all(ann.organization_id)
+    assert [row["email"] for row in rows_of(ann.get(f"{path}/outcome.csv"))[:2]] == [
+        "good@example.com",
+        "hidden@example.com",
+    ]
+
+
+_EARNED = "email;Points earned;Pers. No.\na@example.com;7;r-1\nb@example.com;9;r-2\n"
+
+
+def test_every_column_is_chosen_or_named_as_not_used(ann: Visitor) -> None:
+    told = ann.get(path := checked(ann, _EARNED, amount="5"))
+    assert "“Points earned” (2) holds figures and is not used: everybody gets 5 points." in words_of(told)
+    for page in (told, ann.get(f"{path}/confirm")):
+        assert "Not used “Points earned” (2), “Pers. No.” (3)" in words_of(page)
+    assert ann.post(path, of=path, amount="5", amount_column="1").status_code == 400
+    asked = words_of(ann.get(path := checked(ann, _EARNED)))
+    assert "give the points for each recipient, or choose their column: “Points earned” (2) holds figures." in asked
+    assert ann.post(path, of=path, amount_column="1", reference_column="2").status_code == 303
+    confirmed = words_of(ann.get(f"{path}/confirm"))
+    assert "address from “email” (1), amount from “Points earned” (2), reference from “Pers. No.” (3)" in confirmed
+    assert "Issue 16 points to 2 recipients" in confirmed
+    assert "Not used" not in confirmed
+
+
+@pytest.mark.parametrize(("name", "text"), [("amount", "1.000"), ("amount", "1,5"), ("label", "x" * 256)])
+def test_a_fault_in_one_field_keeps_the_file_of_another(ann: Visitor, name: str, text: str) -> None:
+    fields = {"amount": "5", "label": "Spring"}
+    page = ann.get(path := checked(ann, "email,points\na@example.com,7\n", **fields | {name: text}))
+    assert "Your list is kept. Correct what is marked." in words_of(page)
+    assert f'value="{text}"' in page.text
+    assert 'class="wrong"' in page.text
+    assert ann.get(f"{path}/confirm").location == path
+    assert ann.post(path, of=path, **fields | {"amount": "1,000"}).status_code == 303
+    assert "Points 1,000, 1,000 for each Label Spring" in words_of(ann.get(f"{path}/confirm"))
+
+
 def test_what_is_no_list_is_refused_beside_its_field_and_not_kept(ann: Visitor) -> None:
     for fields, beside in (
         ({}, "Choose a file, or paste addresses below."),
@@ -305,7 +359,9 @@ def test_what_is_no_list_is_refused_beside_its_field_and_not_kept(ann: Visitor) 
         answer = ann.post("/send", of="/send", **fields)
         assert answer.status_code == 400
         assert re.search(rf'class="wrong"[^>]*>[^<]*{re.escape(beside)}', answer.text), words_of(answer)
-    assert upload(ann, b"x" * (settings().body_bytes_max + 1)).status_code == 413
+    too_large = upload(ann, b"x" * (settings().body_bytes_max + 1))
+    assert too_large.status_code == 413
+    assert "a list may have at most 8,388,608 bytes" in words_of(too_large)
     assert value("SELECT count(*) FROM uploads") == 0
 
 

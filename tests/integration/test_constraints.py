@@ -354,6 +354,7 @@ REFUSED = [
     ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET points = NULL"),
     ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET digest = NULL"),
     ("ck_uploads_amount_positive", "UPDATE uploads SET amount = 0"),
+    ("ck_uploads_hidden_rows_known", "UPDATE uploads SET hidden_rows = 'what'"),
     ("ck_uploads_label_length", "UPDATE uploads SET label = repeat('x', 256)"),
     ("ck_uploads_sent_once_checked", "UPDATE uploads SET sent_at = now(), batch_ids = '{1}'"),
     ("ck_uploads_sent_as_batches", "UPDATE uploads SET batch_ids = '{1}'"),

@@ -15,7 +15,7 @@ from app.errors import Refused
 from app.ledger import claim, registering
 from app.postgres.database import transaction
 from tests.integration import books
-from tests.unit.workbooks import xlsx
+from tests.unit.workbooks import misleading_xlsx, xlsx
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -58,6 +58,25 @@ def test_the_columns_come_in_any_order_delimiter_and_encoding(path: Path, conten
     imported = import_users(path)
     assert (imported.registered, imported.already_registered, imported.bad_rows) == (1, 0, [])
     assert books.make_users(ANN) == [1]
+
+
+def test_what_a_workbook_hides_is_asked_and_what_misleads_in_it_is_a_bad_row(tmp_path: Path) -> None:
+    path = tmp_path / "people.xlsx"
+    path.write_bytes(misleading_xlsx(["email", "first_name", "last_name", "external_id"]))
+    with pytest.raises(
+        Refused, match=r"1 of these rows is hidden in the workbook\. Choose with --hidden-rows include or"
+    ):
+        import_users(path)
+    imported = import_users(path, hidden_rows="leave-out")
+    assert imported.registered == 1
+    assert [row.line for row in imported.bad_rows] == list(range(3, 11))
+    reasons = [row.reason.partition(":")[0] for row in imported.bad_rows]
+    assert reasons[:3] == [
+        "The row is hidden in the workbook, and left out as you chose.",
+        "The row has in “external_id” (4) the error #DIV/0!",
+        "The row has in “first_name” (2) the percentage 100%",
+    ]
+    assert reasons[-1] == "The row has in “last_name” (3) a formula whose value is not stored"
 
 
 def test_the_users_of_a_workbook_are_those_of_its_sheet(tmp_path: Path) -> None:

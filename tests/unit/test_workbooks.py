@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.paying_front import PayingFront
-from tests.unit.workbooks import Rows, ods, xlsx
+from tests.unit.workbooks import MISLEADING, Rows, misleading_ods, misleading_xlsx, ods, xlsx
 
 ADA, BOB, CY = "ada@example.com", "bob@example.com", "cy@example.com"
 ROWS: Rows = [
@@ -39,6 +39,55 @@ def test_a_workbook_of_each_kind_is_paid_row_by_row(
     assert [(bad["line"], bad["email"]) for bad in done.document["bad_lines"]] == [(4, "nobody")]
     assert (done.status, done.document["sheet"]) == (3, "People")
     assert (tmp_path / f"people.{ending}.result.csv").exists()
+
+
+_MISLEADING = {
+    "xlsx": misleading_xlsx(),
+    "ods": misleading_ods(),
+    "xls": (Path(__file__).parent / "misleading.xls").read_bytes(),
+}
+
+
+@pytest.mark.parametrize("ending", _MISLEADING)
+def test_a_cell_that_misleads_is_a_bad_line_that_says_what_is_in_it(
+    front: PayingFront, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"people.{ending}"
+    path.write_bytes(_MISLEADING[ending])
+    done = front.run(path, "--hidden-rows", "include")
+    assert front.paid == ["good@example.com", "hidden@example.com"]
+    reasons = {bad["email"].partition("@")[0]: bad["reason"] for bad in done.document["bad_lines"]}
+    assert reasons.keys() | {"formula"} == MISLEADING.keys()
+    assert ("formula" in reasons) == (ending != "xls")
+    for name, reason in reasons.items():
+        assert reason.startswith(MISLEADING[name]), reason
+    assert [bad["line"] for bad in done.document["bad_lines"]] == list(range(4, 4 + len(reasons)))
+
+
+@pytest.mark.parametrize("ending", _MISLEADING)
+def test_hidden_rows_are_counted_and_nobody_is_paid_until_it_is_said_what_becomes_of_them(
+    front: PayingFront, tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"people.{ending}"
+    path.write_bytes(_MISLEADING[ending])
+    asked = front.run(path)
+    assert ": 1 of these rows is hidden in the workbook. Choose with --hidden-rows include or leave-out." in asked.told
+    assert (asked.status, front.paid) == (1, [])
+    done = front.run(path, "--hidden-rows", "leave-out")
+    assert front.paid == ["good@example.com"]
+    hidden = {"line": 3, "email": "hidden@example.com, 2, r-2, Spring"}
+    assert done.document["bad_lines"][0] == hidden | {"reason": "is hidden in the workbook, and left out as you chose."}
+
+
+def test_what_misleads_in_a_column_that_is_not_used_does_no_harm(front: PayingFront, tmp_path: Path) -> None:
+    path = tmp_path / "people.xlsx"
+    path.write_bytes(misleading_xlsx())
+    columns = ("--amount", "1", "--reference-column", "4", "--label-column", "1")
+    assert "can be used for one thing only" in front.run(path, "--hidden-rows", "include", *columns).told
+    done = front.run(path, "--hidden-rows", "include", "--amount", "1", "--column", "1")
+    assert "percent@example.com" in front.paid
+    assert "error@example.com" not in front.paid
+    assert done.status == 3
 
 
 def test_the_same_rows_as_text_are_the_same_list_and_not_paid_again(front: PayingFront, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from app.cli.options import calling_options, data_dir_option, json_option, patience_option, sheet_option, yes_option
+from app.cli.options import calling_options, data_dir_option, json_option, patience_option, workbook_options, yes_option
 from app.cli.send import output, steps
 from app.cli.send.run import Choices
 from app.cli.service import running_url
@@ -35,8 +35,11 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 @calling_options
 @click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
-@sheet_option
+@workbook_options
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
+@click.option("--amount-column", metavar="NAME", help="The column of each line's points.")
+@click.option("--reference-column", metavar="NAME", help="The column of each line's reference.")
+@click.option("--label-column", metavar="NAME", help="The column of each line's label.")
 @click.option(
     "--again",
     metavar="NAME",
@@ -58,16 +61,19 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     The list is a workbook (.xlsx, .xls, .ods), or a CSV file in UTF-8, UTF-16 or Windows-1252, with
     commas, semicolons or tabs. Of several sheets the one with addresses is read; --sheet names another.
     The column whose heading is “e-mail” is paid; --column names another. Without --amount, the column “amount” or
-    “points” gives each line's own points. Columns “reference” and “label” are used if they are there; an
-    address may come twice if each line has a reference. Bad lines and other repeated addresses are listed
-    and left out. Exit status: 0 when every line was sent, even if the balance could not pay them all;
-    3 when lines were left out; 1 when not all was sent.
+    “points”, or --amount-column, gives each line's own points. Columns “reference” and “label” are used if they
+    are there, or named; an address may come twice if each line has a reference. The plan names the columns that
+    are not used. Bad lines and other repeated addresses are listed and left out. Exit status: 0 when every
+    line was sent, even if the balance could not pay them all; 3 when lines were left out; 1 when not all
+    was sent.
 
     The same command again never pays twice: it continues an interrupted run. Each batch has an idempotency
     key, made of the addresses, references and labels, --amount, --label and the batch's number. Keep the
     result file beside the list, and do not change it: it prevents a second payment when the list has
     changed, or was sent more than 30 days ago.
     """
+    if choices["amount"] is not None and choices["amount_column"] is not None:
+        raise click.UsageError("Give --amount for all, or --amount-column for each line's own points, not both.")
     end_gently()
     # The objects of 10,000 recipients and their transactions are made at once, and hold no cycles: looking for some
     # after each 700 took a quarter of the CPU.

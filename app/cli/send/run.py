@@ -30,7 +30,11 @@ class Choices:
     label: str | None
     atomic: bool
     sheet: str | None
+    hidden_rows: str | None
     column: str | None
+    amount_column: str | None
+    reference_column: str | None
+    label_column: str | None
     again: str | None
     result: Path | None
     patience: float

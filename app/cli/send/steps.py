@@ -24,6 +24,7 @@ from app.cli.tables import progress_bar
 from app.errors import PointsError, Refused
 from app.local.terminal import interrupts_delayed
 from app.recipient_files.checking import AmountsMissing, Reading
+from app.recipient_files.columns import Chosen
 from app.recipient_files.list_file import ColumnUnclear
 from app.recipient_files.recipients import Part
 from app.recipient_files.text import ListText
@@ -52,7 +53,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
     with ExitStack() as stack:
         raw = stack.enter_context(choices.file.open("rb"))
         _lock(raw, choices)
-        text = stack.enter_context(opened_list(raw, choices.file.name, choices.sheet))
+        text = stack.enter_context(opened_list(raw, choices.file.name, choices.sheet, choices.hidden_rows))
         reading = stack.enter_context(closing(_reading(choices, text)))
         service = Service(choices.url, choices.key, patience_s=choices.patience)
         stack.enter_context(closing(service))
@@ -117,14 +118,15 @@ def ask(run: Run) -> None:
 
 
 def _reading(choices: Choices, text: ListText) -> Reading:
+    chosen = Chosen(choices.amount_column, choices.reference_column, choices.label_column)
     try:
-        return Reading(text, column=choices.column, has_amount=choices.amount is not None)
+        return Reading(text, column=choices.column, chosen=chosen, has_amount=choices.amount is not None)
     except ColumnUnclear as error:
         raise Refused(f"{error.sentence} Choose one with --column, by heading or number.") from None
-    except AmountsMissing:
-        raise click.UsageError(
-            f"{text.name} has no column “amount” or “points”: give the points of each recipient with --amount."
-        ) from None
+    except AmountsMissing as error:
+        or_choose = f" {error.figures}: choose with --amount-column." if error.figures else ""
+        what = f"{text.name} has no column “amount” or “points”: give the points of each recipient with --amount."
+        raise click.UsageError(what + or_choose) from None
 
 
 def _lock(raw: BinaryIO, choices: Choices) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
+from werkzeug.datastructures import MultiDict
 from wtforms import Field
 
 from app.batches.batch import QUEUED
@@ -37,13 +38,14 @@ def send() -> Page:
         return _new_list(form)
     is_valid = form.validate()
     given = form.content()
-    if not is_valid or given is None:
+    if given is None or not (is_valid or form.file.data):
         return _new_list(form), 400
     content, name = given
     token = form_id()
     try:
         # The form's id is the list's token, so a form that is sent again leads to the same list.
-        return checked_page(slow_work.keep(content, name, form.details(), token=token), token)
+        steps = slow_work.keep(content, name, form.details(), token=token, faulty=form.faulty())
+        return checked_page(steps, token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
@@ -57,8 +59,11 @@ def check(token: str) -> Page:
             return redirect(url_for("console.outcome", token=token))
         before = None if upload.question else sent_before(connection, upload)
     _use(upload)
-    kept = {"sheet": upload.sheet, "column": upload.column, "amount": str(upload.amount or ""), "label": upload.label}
-    form = CheckAgainForm(formdata=None, data=kept)
+    kept = upload.details._asdict() | {"amount": str(upload.amount or "")}
+    faulty = (upload.findings or {}).get("faulty", {})
+    form = CheckAgainForm(formdata=MultiDict(faulty), data=kept)
+    for name in faulty:
+        form[name].validate(form)
     return _checked(upload, form, before)
 
 
@@ -71,15 +76,13 @@ def check_again(token: str) -> Page:
             return to_page("outcome", token=token)
         content = uploads.content_of(connection, upload.id)
     form = CheckAgainForm()
-    _offer(form, upload)
+    form.offer(upload.findings or {})
     if not form.validate() or not _is_answered(form, upload):
         return _checked(upload, form, None), 400
-    # The columns of another sheet are others.
-    column = form.column.data if form.sheet.data == upload.sheet else None
-    details = form.details(sheet=form.sheet.data, column=column)
+    details = form.details_of(upload)
     kept = {"sheets": (upload.findings or {}).get("sheets", [])}
     if form.sheet.data == upload.sheet:
-        kept["choices"] = (upload.findings or {}).get("choices", [])
+        kept |= {name: (upload.findings or {}).get(name, []) for name in ("choices", "titles")}
     try:
         return checked_page(slow_work.keep_again(upload, content, details, kept), token)
     except (Busy, Refused) as error:
@@ -110,23 +113,19 @@ def as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _offer(form: CheckAgainForm, upload: UploadRow) -> None:
-    """Give the form the sheets and the columns that may be meant."""
-    findings = upload.findings or {}
-    form.sheet.choices = [(name, title) for name, title in findings.get("sheets", [])]
-    form.column.choices = [(place, title) for place, title, _ in findings.get("choices", [])]
-
-
 def _field_of(form: CheckAgainForm, upload: UploadRow) -> Field:
     """Return the field that answers the open question."""
-    return {uploads.SHEET: form.sheet, uploads.COLUMN: form.column}.get(upload.question or "", form.amount)
+    return form[upload.question or uploads.AMOUNT]
 
 
 def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
     is_same_sheet = form.sheet.data == upload.sheet
-    asks = upload.question == uploads.SHEET or (upload.question == uploads.COLUMN and is_same_sheet)
+    asks = upload.question == uploads.SHEET or (
+        upload.question in (uploads.HIDDEN_ROWS, uploads.COLUMN) and is_same_sheet
+    )
     if asks and _field_of(form, upload).data is None:
-        say_beside(_field_of(form, upload), f"Choose the {upload.question}.")
+        is_column = upload.question != uploads.HIDDEN_ROWS
+        say_beside(_field_of(form, upload), f"Choose the {upload.question}." if is_column else "Choose one.")
         return False
     return True
 
@@ -148,7 +147,7 @@ def _new_list(form: ListForm) -> str:
 
 
 def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None) -> str:
-    _offer(form, upload)
+    form.offer(upload.findings or {})
     with single_statement() as connection:
         lately = lately_used(connection, upload.scope)
     return render_template(
