@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from app.actions import log as actions
 from app.api_keys import Caller
 from app.batches import schedule
-from app.batches.batch import Batch, batches
+from app.batches.batch import ISSUED, REFUSED, Batch, batches
 from app.console.blueprints import Page, current_scope, to_page
 from app.console.caller import calling_member, change, record
 from app.errors import NotFound, Refused
@@ -55,11 +55,10 @@ class Target(NamedTuple):
         """Return what a form decides on: the batch, or those of the list in one of these statuses."""
         return self.having(statuses) if self.is_list else self.batches
 
-    def changes(self) -> str:
+    def changes(self, connection: Connection) -> str:
         """Return what has become of batches of a list since the page of the form showed them; empty: nothing."""
-        before = request.form.get("seen", "").split()
-        changed = [batch for batch in self.batches if self.is_list and _state_of(batch) not in before]
-        return "; ".join(f"batch {batch.id} is {batch.status.replace('_', ' ')}{_by(batch)}" for batch in changed)
+        changed = [batch for batch in self.batches if self.is_list and not _is_as_shown(batch)]
+        return "; ".join(became(connection, batch) for batch in changed)
 
     def told(self, batches: Sequence[Batch], what: str) -> str:
         """Return a sentence about what these batches of it are now."""
@@ -75,9 +74,28 @@ def _state_of(batch: Batch) -> str:
     return f"{batch.id}/{batch.status}/{batch.send_at and timestamp(batch.send_at)}"
 
 
-def _by(batch: Batch) -> str:
-    by = batch.approval and batch.approval["by"]
-    return f" by {by['first_name']} {by['last_name']}" if by else ""
+def _is_as_shown(batch: Batch) -> bool:
+    return _state_of(batch) in request.form.get("seen", "").split()
+
+
+def became(connection: Connection, batch: Batch) -> str:
+    """Say what has become of a batch, and by whom: that it is issued or refused, nobody has decided."""
+    by: Any = batch.approval and batch.approval["by"]
+    author = None
+    if batch.status not in (ISSUED, REFUSED):
+        author = actions.last_author_of(connection, batch.id, organization_id=batch.organization_id)
+        author = author or (by and f"{by['first_name']} {by['last_name']}")
+    return f"batch {batch.id} is {batch.status.replace('_', ' ')}{f' by {author}' if author else ''}"
+
+
+def require_as_shown(connection: Connection, batch: Batch) -> None:
+    """Check that a batch is as the page of the form has shown it.
+
+    Raises:
+        ListChanged: it is not.
+    """
+    if not _is_as_shown(batch):
+        raise ListChanged(became(connection, batch), what="the batch")
 
 
 def target_of(connection: Connection, of: dict[str, Any], *, lock: bool = False) -> Target:
@@ -99,10 +117,10 @@ def target_of(connection: Connection, of: dict[str, Any], *, lock: bool = False)
 
 
 class ListChanged(Refused):
-    """Somebody has decided on a batch of the list since the page showed it."""
+    """Somebody has decided on the batch, or on one of the list, since the page showed it."""
 
-    def __init__(self, changes: str) -> None:
-        super().__init__(f"Nothing was changed, because the list is not what the page showed: {changes}. Look again.")
+    def __init__(self, changes: str, what: str = "the list") -> None:
+        super().__init__(f"Nothing was changed, because {what} is not what the page showed: {changes}. Look again.")
 
 
 Rule = Callable[[Connection, Caller, Batch], Any]
@@ -132,7 +150,7 @@ def decide(
     """
     with change() if "token" in of else transaction() as connection:  # A batch that is decided again is not changed.
         who, target = calling_member(connection), target_of(connection, of, lock=True)
-        changes, due = target.changes(), target.due(statuses)
+        changes, due = target.changes(connection), target.due(statuses)
         if changes and is_bound:
             raise ListChanged(changes)
         news = [rule(connection, who, batch) for batch in due]

@@ -126,6 +126,67 @@ _OF_BATCH = text(f"""
 """)
 
 
+class Asked(NamedTuple):
+    """What a reversal asks for: the batches of its transactions, how many are chosen, and how much from each.
+
+    None: all transactions of the batch, and all that is left.
+    """
+
+    batch_ids: Sequence[int]
+    chosen: int | None
+    amount: int | None
+
+
+def asked_of(connection: Connection, reversal_ids: Sequence[int], *, organization_id: int) -> dict[int, Asked]:
+    """Return what each of these reversals asks for."""
+    rows = connection.execute(_ASKED, {"ids": list(reversal_ids), "organization_id": organization_id})
+    return {reversal_id: Asked(*asked) for reversal_id, *asked in rows}
+
+
+_ASKED = text("""
+    SELECT id, reversal_batches(batch_id, transaction_ids), cardinality(transaction_ids), amount FROM reversals
+    WHERE id = ANY(:ids) AND organization_id = :organization_id
+""")
+
+
+def addresses_asked(connection: Connection, reversal_id: int, *, organization_id: int, at_most: int) -> list[str]:
+    """Return the addresses of the first transactions that a reversal names, in request order."""
+    parameters = {"id": reversal_id, "organization_id": organization_id, "at_most": at_most}
+    return list(connection.execute(_ADDRESSES_ASKED, parameters).scalars())
+
+
+_ADDRESSES_ASKED = text(f"""
+    SELECT t.email FROM reversals r
+    CROSS JOIN LATERAL unnest(r.transaction_ids[: CAST(:at_most AS int)]) WITH ORDINALITY AS ids (id, place)
+    CROSS JOIN LATERAL (SELECT email FROM transactions
+                        WHERE batch_id = ids.id / {POSITIONS} AND position = ids.id % {POSITIONS}
+                          AND organization_id = r.organization_id LIMIT 1) t
+    WHERE r.id = :id AND r.organization_id = :organization_id ORDER BY ids.place
+""")
+
+
+def taken_back(batch: str) -> str:
+    """Return the SQL for the points of a batch that callers have taken back; `batch` is the SQL of its id."""
+    return f"""
+        (SELECT CAST(coalesce(sum(CASE WHEN r.batch_id IS NOT NULL THEN r.reversed_amount
+                                       ELSE (SELECT sum(e.reversed) FROM reversal_entries e
+                                             WHERE e.reversal_id = r.id AND e.organization_id = r.organization_id
+                                               AND e.batch_id = {batch}) END), 0) AS bigint)
+         FROM reversals r
+         WHERE reversal_batches(r.batch_id, r.transaction_ids) @> ARRAY[{batch}] AND r.status = 'done'
+           AND NOT r.is_return)
+    """
+
+
+def taken_back_of(connection: Connection, batch_ids: Sequence[int]) -> dict[int, int]:
+    """Return the points that callers have taken back of each of these batches."""
+    rows = connection.execute(_TAKEN_BACK, {"batch_ids": list(batch_ids)})
+    return {batch_id: points for batch_id, points in rows}  # noqa: C416  # The rows have no type to be a dict of.
+
+
+_TAKEN_BACK = text(f"SELECT id, {taken_back('ids.id')} FROM unnest(CAST(:batch_ids AS bigint[])) AS ids (id)")
+
+
 def entries_of(connection: Connection, reversal_id: int, *, organization_id: int) -> list[EntryRow]:
     """Return what a reversal took from each of its transactions, in request order."""
     parameters = {"reversal_id": reversal_id, "organization_id": organization_id}

@@ -10,6 +10,7 @@ from app.batches.awaiting import AWAITING_SINCE
 from app.batches.batch import NOT_FINAL
 from app.batches.schedule import PAYABLE
 from app.postgres.database import shown_sum
+from app.reversals.reversal import taken_back
 from app.scope import Scope
 
 
@@ -30,6 +31,7 @@ class ListedUpload(NamedTuple):
     statuses: Sequence[str]
     debited_count: int
     debited_points: int
+    taken_back: int
 
 
 def unsent(connection: Connection, scope: Scope) -> list[ListedUpload]:
@@ -138,15 +140,16 @@ def _listed(connection: Connection, statement: Any, scope: Scope, **more: Any) -
 
 
 # Each batch is looked up by itself.
-_LISTED = """
+_LISTED = f"""
     SELECT u.id, u.token, u.name, u.label, trim(m.first_name || ' ' || m.last_name), u.question, u.recipients, u.points,
-           u.created_at, u.used_at, u.sent_at, coalesce(b.statuses, '{{}}'), coalesce(b.debited_count, 0),
-           CAST(coalesce(b.debited_points, 0) AS bigint)
-    FROM (SELECT * FROM uploads WHERE organization_id = :organization_id AND sandbox = :sandbox AND {which}) u
+           u.created_at, u.used_at, u.sent_at, coalesce(b.statuses, '{{{{}}}}'), coalesce(b.debited_count, 0),
+           CAST(coalesce(b.debited_points, 0) AS bigint), CAST(coalesce(b.taken_back, 0) AS bigint)
+    FROM (SELECT * FROM uploads WHERE organization_id = :organization_id AND sandbox = :sandbox AND {{which}}) u
     JOIN members m ON m.id = u.member_id
     CROSS JOIN LATERAL (
         SELECT array_agg(DISTINCT status ORDER BY status) AS statuses, sum(debited_count) AS debited_count,
-               sum(debited_amount) AS debited_points
+               sum(debited_amount) AS debited_points,
+               sum({taken_back("its.id")}) FILTER (WHERE debited_amount > 0) AS taken_back
         FROM unnest(u.batch_ids) AS its (id)
         CROSS JOIN LATERAL (SELECT status, debited_count, debited_amount FROM batches WHERE id = its.id LIMIT 1) b
     ) b

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
@@ -41,7 +42,7 @@ def _rows(one: Visitor, path: str) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     while path:
         page = one.get(path).text
-        cell = r'<th scope="row" class="address">([^<]+)<.*?"Points" class="number">([^<]+)<'
+        cell = r'<th scope="row" class="address"><a [^>]+>([^<]+)<.*?"Points" class="number">([^<]+)<'
         rows += re.findall(cell, page, re.DOTALL)
         path = next(iter(re.findall(r'href="([^"]+)">Older', page)), "").replace("&amp;", "&")
     return rows
@@ -109,6 +110,40 @@ def test_batches_are_found_by_part_of_a_label_sender_points_and_day(one: Visitor
     assert ids("created_to=2020-01-01") == []
     assert "2 batches, 920 points issued" in words_of(one.get("/batches?label=spring"))
     assert _file(one, "/batches.csv?sender=1")[0]["sender"] == "Ann Viewer"
+
+
+def test_who_is_in_a_batch_that_is_not_issued_yet_is_found(one: Visitor) -> None:
+    later = datetime.now(UTC) + timedelta(days=2)
+    books.queue_batch(one.organization_id, [BOB, "new@example.com"], [3, 4], references=["s-1", "s-2"], send_at=later)
+    queued = books.queue_batch(one.organization_id, ["new@example.com"], 5, label="Winter")
+    waiting = books.queue_batch(one.organization_id, ["neu@example.com"], 6)
+    books.rewrite(f"UPDATE batches SET status = 'awaiting_approval' WHERE id = {waiting}")
+    scheduled = r"new@example.com scheduled for \S+ \S+ UTC 4 – s-2 5"
+    for query, words in (
+        ("email=new@example.com", rf"new@example.com queued 5 Winter – {queued} {scheduled}"),
+        ("email=NE", rf"neu@example.com awaiting approval 6 – – {waiting} new@example.com queued 5 .* {scheduled}"),
+        ("email=new&label=winter", rf"Not issued yet .* new@example.com queued 5 Winter – {queued} (?!new)"),
+    ):
+        for page in ("transactions", "recipient") if "label" not in query else ("transactions",):
+            assert re.search(words, words_of(one.get(f"/{page}?{query}"))), query
+    assert f"/batches/{queued}" in one.get("/batches?email=new@example.com").text
+    for query in (
+        "batches?email=new@example.com&status=issued",
+        "transactions?email=new&state=held",
+        "recipient?email=nobody",
+    ):
+        assert "Not issued yet" not in one.get(f"/{query}").text, query
+
+
+def test_one_recipient_has_a_page_of_all_that_the_address_was_sent(one: Visitor, app: Flask) -> None:
+    found = one.get("/transactions?email=bob").text
+    assert "/console/live/recipient?email=Bob.Lee@Example.org" in found
+    page = words_of(one.get("/recipient?email=Bob.Lee@Example.org"))
+    assert "2 transactions, 30 points debited" in page
+    assert re.search(r"Bob.Lee@Example.org held 20 Autumn r-1 \S+ \S+ UTC 2 Bob.Lee@Example.org held 10 ", page)
+    assert [row["email"] for row in _file(one, "/recipient.csv?email=Bob.Lee@Example.org")] == [BOB, BOB]
+    sender = visitor(app, one.organization_id, "sender")
+    assert "/console/live/batches/2/take-back?recipient=1" in sender.get(f"/recipient?email={BOB}").text
 
 
 def test_what_went_back_is_told_beside_the_sum_and_reversals_are_saved_too(one: Visitor) -> None:

@@ -417,9 +417,22 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
     [whole] = re.findall(r"/reversals/(\d+)", ann.get("/activity").text)
     assert re.findall(r"/reversals/(\d+)", batch.text) == [whole, str(some)]
     assert re.search(rf"{whole} \S+ \S+ UTC Ann Sender Wrong & list {batch_id} done 16", words_of(batch))
-    assert re.search(rf"{some} \S+ \S+ UTC the API, with key \d+ a mistake some transactions done 4", words_of(batch))
+    assert re.search(
+        rf"{some} \S+ \S+ UTC the API, with key \d+ a mistake {batch_id} , 1 chosen recipient, 4 points",
+        words_of(batch),
+    )
+    assert ", and taken back since: all of it" in words_of(batch)
+    for path in ("", "/batches"):
+        assert "issued all taken back" in words_of(ann.get(path))
+    of_some = words_of(ann.get(f"/reversals/{some}"))
+    assert f"Batch {batch_id} , 1 chosen recipient, 4 points from each" in of_some
+    assert "why a@example.com 10 4 –" in of_some
+    queued = books.queue_reversal(ann.organization_id, transaction_ids=[batch_id * 131_072 + 1])
+    assert f"Batch {batch_id} , 1 chosen recipient" in words_of(of_queued := ann.get(f"/reversals/{queued}"))
+    assert "b@example.com" in of_queued.text
+    books.drain_all(ann.organization_id)
     assert f"Took points back by live reversal {whole}: Wrong & list" in _activity(ann)
-    assert re.findall(r"/reversals/(\d+)", ann.get("/reversals").text) == [whole, str(some)]
+    assert re.findall(r"/reversals/(\d+)", ann.get("/reversals").text) == [str(queued), whole, str(some)]
     assert "/reversals/" not in re.sub('href="[^"]*/reversals"', "", ann.get("/console/sandbox/reversals").text)
     other = books.issue_now(ann.organization_id, ["c@example.com", "d@example.com"], 20, hold_days=5)
     books.let_days_pass(6)

@@ -25,7 +25,7 @@ from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.console_lists import checked, confirm, hidden, rows_of, sent, upload, value
 from tests.integration.races import started, until_waiting
-from tests.integration.visitors import Visitor, words_of
+from tests.integration.visitors import Visitor, visitor, words_of
 from tests.unit.workbooks import misleading_xlsx
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
@@ -436,25 +436,30 @@ def test_a_list_of_several_batches_is_scheduled_whole_or_not_at_all(
     assert value("SELECT count(*) FROM batches") == 3
 
 
-def test_a_scheduled_batch_is_moved_once_and_not_when_it_is_issued(ann: Visitor) -> None:
+def test_a_scheduled_batch_is_moved_once_and_not_when_it_is_issued(app: Flask, ann: Visitor) -> None:
     path, (fields, written) = checked(ann, "email,amount\na@example.com,5\nb@example.com,7\n"), _later(days=5)
     _settled(ann, path, **_later()[0])
     assert confirm(ann, path).status_code == 303
     batch, move = (f"/batches/{value('SELECT max(id) FROM batches')}{page}" for page in ("", "/move"))
     assert "Points to issue 12" in words_of(ann.get(batch))
+    form = hidden(ann.get(move))
     for _ in range(2):
-        assert ann.post(move, of=move, **fields).status_code == 303
+        assert ann.client.post(f"/console/live{move}", data=form | fields).location == f"/console/live{batch}"
     assert f"scheduled for {written}. Nothing is debited until then" in words_of(ann.get(batch))
     assert words_of(ann.get("/activity")).count("Moved live batch") == 1
     assert value("SELECT count(*) FROM unnumbered_events WHERE type = 'batch.scheduled'") == 2
     for wrong, beside in ((fields | {"clock": "25:00"}, "from 00:00 to 23:59"), (_later(days=-1)[0], "is past")):
-        refused = ann.post(move, of=move, **wrong)
+        refused = ann.client.post(f"/console/live{move}", data=hidden(ann.get(move)) | wrong)
         assert refused.status_code == 400
         assert beside in words_of(refused)
-    form = hidden(ann.get(move))
+    form, bob = hidden(ann.get(move)), visitor(app, ann.organization_id, "approver")
+    bob.client.post(f"/console/live{move}", data=hidden(bob.get(move)) | _later(days=7)[0])
+    assert ann.client.post(f"/console/live{move}", data=form | _later(days=6)[0]).location == f"/console/live{move}"
+    assert "not what the page showed: batch 1 is scheduled by Ann Approver" in words_of(page := ann.get(move))
+    assert f"It is scheduled for {_later(days=7)[1]}" in words_of(page)
     _let_scheduled_be_issued(ann)
     assert ann.client.post(f"/console/live{move}", data=form | fields).location == f"/console/live{batch}"
-    assert "is no longer scheduled, so its time stays as it is" in words_of(ann.get(batch))
+    assert "It is too late: batch 1 is issued, so its time stays as it is" in words_of(ann.get(batch))
     assert ann.get(move).status_code == 303
 
 
@@ -470,7 +475,7 @@ def test_a_queued_batch_is_called_off_once_and_one_that_was_issued_meanwhile_is_
     form = hidden(ann.get(f"{second}/cancel"))
     books.drain_all(ann.organization_id)
     ann.client.post(f"/console/live{second}/cancel", data=form)
-    assert "was issued, refused or rejected meanwhile" in ann.get(second).text
+    assert re.search('class="[a-z ]*bad" role="[a-z]+">It is too late: batch 2 is issued', ann.get(second).text)
     assert books.balance_of(ann.organization_id) == 995
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, TextClause, text
 
 from app.batches import sent_lately
 from app.batches.request import IssueRequest
-from app.pages import batch_pages, entry_pages, far, transaction_pages
+from app.pages import batch_pages, entry_pages, far, transaction_pages, waiting
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.postgres.connections import new_engine
 from app.scope import Scope
@@ -194,6 +194,32 @@ def test_a_search_for_a_person_looks_no_further_than_it_may(
         assert not far.totals(explained, filters).is_whole
     assert explained.scanned == set()
     assert explained.buffers <= 2 * far.FAR_MAX
+
+
+def test_a_search_for_who_waits_looks_no_further_than_it_may(full: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LOOKED_AT_MAX", 5_000)
+    asked: tuple[dict[str, Any], ...] = (
+        {"email_part": "nobody"},
+        {"email_key": "w999@example.com"},
+        {"email_part": "w", "label_part": "x"},
+    )
+    for of, found in zip(asked, (0, 5, 0), strict=True):
+        filters = Filters(organization_id=1, sandbox=False, **of)
+        with full.connect() as connection:  # Never committed: other tests use the same rows.
+            connection.execute(_SCHEDULED)
+            explained: Any = Explained(connection)
+            rows, whole = waiting.find(explained, filters, at_most=LIMIT)
+            connection.rollback()
+        assert (len(rows), whole, explained.scanned) == (found, False, set())
+        assert explained.buffers <= waiting.LOOKED_AT_MAX
+
+
+_SCHEDULED = text("""
+    INSERT INTO batches (id, organization_id, sandbox, amount, atomic, recipient_count, emails, status, send_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT 50000 + i, 1, false, 1, false, 1000, ARRAY(SELECT 'w' || j || '@example.com' FROM generate_series(0, 999) j),
+           'scheduled', now() FROM generate_series(1, 50) i
+""")
 
 
 def test_a_comparison_with_what_was_sent_lately_looks_no_further_than_it_may(

@@ -15,7 +15,7 @@ from app.console.blueprints import current_scope, pages
 from app.console.caller import authors_of, calling_member
 from app.console.forms import amount_of
 from app.postgres.database import snapshot
-from app.reversals.reversal import of_batch
+from app.reversals.reversal import asked_of, of_batch
 from app.uploads import listed as listed_uploads
 
 TRANSACTIONS_SHOWN = 100
@@ -34,6 +34,7 @@ def show_batch(batch_id: int) -> str:
         sums = sums_of(connection, [batch.id], **of)
         unissued = _of_unissued(connection, who, batch, first)
         reversed_by = of_batch(connection, batch.id, who.scope, at_most=_REVERSALS_SHOWN)
+        asked = asked_of(connection, [reversal.id for reversal in reversed_by], **of)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)
         part = listed_uploads.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
@@ -43,6 +44,7 @@ def show_batch(batch_id: int) -> str:
         **unissued,
         sums=sums,
         reversals=reversed_by,
+        asked=asked,
         authors=authors,
         sent_from=sent_from,
         part=part,

@@ -19,6 +19,7 @@ from app.pages import batch_pages
 from app.pages.filters import Filters
 from app.postgres.database import snapshot
 from app.postgres.standby import long_read
+from app.reversals.reversal import taken_back_of
 from app.scope import Scope
 from app.statement.makeup import Makeup, makeup_of
 from app.statement.months import Month, statement_of_month
@@ -120,6 +121,7 @@ def overview() -> str:
         every = Filters(**scope._asdict())
         # The last, because it changes PostgreSQL's planner settings.
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
+        taken_back = taken_back_of(connection, [batch.id for batch in late.rows])
     recent = dict(list(by_day.items())[-_DAYS_SHOWN:])
     issued = sum(recent.values())
     return render_template(
@@ -131,6 +133,7 @@ def overview() -> str:
         scheduled=scheduled,
         awaiting=waiting,
         batches=late.rows,
+        taken_back=taken_back,
         held=held,
         months=months,
         issued=issued,

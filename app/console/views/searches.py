@@ -17,7 +17,7 @@ from app.batches import payloads
 from app.batches.batch import STATUSES
 from app.batches.transaction import HELD, STATES
 from app.console import files
-from app.console.blueprints import current_zone, pages
+from app.console.blueprints import current_scope, current_zone, pages
 from app.console.caller import authors_of, calling_member
 from app.console.files import save_as
 from app.console.forms import say_of_form, say_why, subject
@@ -28,13 +28,15 @@ from app.exports.columns import CSV, KINDS
 from app.exports.export import begin
 from app.exports.sources import NOUNS
 from app.members import members
-from app.pages import action_pages, batch_pages, lists, transaction_pages
+from app.pages import action_pages, batch_pages, lists, transaction_pages, waiting
 from app.pages.filters import BY_API, Page
 from app.pages.parameters import id_of
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, next_cursor, parse_page_request, read_parameter
+from app.pages.waiting import Waiting
 from app.postgres.database import single_statement, snapshot
 from app.postgres.standby import long_read
 from app.reversals.reversal import STATUSES as REVERSAL_STATUSES
+from app.reversals.reversal import asked_of, taken_back_of
 from app.scope import MEMBER, OPERATOR, PLATFORM_KEY
 from app.values.addresses import parse
 from app.values.texts import with_name
@@ -85,9 +87,16 @@ def _transactions(rows: Sequence[Any]) -> dict[str, Any]:
     return {"rows": list(zip((batch for batch, _ in rows), payloads.transaction_payloads(rows), strict=True))}
 
 
+def _batches(rows: Sequence[Any]) -> dict[str, Any]:
+    with single_statement() as connection:
+        return {"rows": rows, "taken_back": taken_back_of(connection, [batch.id for batch in rows])}
+
+
 def _reversals(rows: Sequence[Any]) -> dict[str, Any]:
+    of = {"organization_id": current_scope().organization_id}
     with snapshot() as connection:
-        return {"rows": rows, "authors": authors_of(connection, rows)}
+        asked = asked_of(connection, [reversal.id for reversal in rows], **of)
+        return {"rows": rows, "authors": authors_of(connection, rows), "asked": asked}
 
 
 def _far(page_of: Callable[..., Page[Any]]) -> Callable[..., Page[Any]]:
@@ -116,12 +125,14 @@ _REQUEST = {
     "api_key": _one_of("Key"),
     **_days("Called"),
 }
+_RECIPIENT = {"email": EmailField("Address, or a part of it", render_kw=_NO_HINTS)}
 _REVERSAL = {"status": _one_of("Status", REVERSAL_STATUSES), **_days("Requested")}
 _ACTION = {"by": _one_of("By"), "about": _one_of("About", ABOUT), **_days("Done")}
 _ISSUED = (_far(transaction_pages.page), transaction_pages.totals, _transactions)
 SEARCHES = {
-    "batches": Search("batches", _BATCH, _far(batch_pages.page), batch_pages.totals),
+    "batches": Search("batches", _BATCH, _far(batch_pages.page), batch_pages.totals, _batches),
     "transactions": Search("transactions", _TRANSACTION | _days("Issued"), *_ISSUED),
+    "recipient": Search("transactions", _RECIPIENT, *_ISSUED),
     "held": Search("transactions", _HELD | _days("Issued"), *_ISSUED, fixed={"state": HELD}),
     "reversals": Search("reversals", _REVERSAL, lists.reversals, context_of=_reversals),
     "requests": Search("requests", _REQUEST, _far(lists.requests)),
@@ -179,7 +190,7 @@ def _page_request(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[s
     if of.kind == "transactions" and "email" in given and not _is_address(given["email"]):
         given["email_part"] = given.pop("email")
     always = {"limit": _ROWS, **(of.fixed or {})}
-    also = (*beside, *(OF_PEOPLE if "points" in of.fields or of.fixed else ()), *{"about"}.intersection(of.fields))
+    also = (*beside, *(OF_PEOPLE if of.totals_of else ()), *{"about"}.intersection(of.fields))
     try:
         return parse_page_request(of.kind, _query(given | always), who, also=also)
     except InvalidRequest as error:
@@ -191,21 +202,26 @@ def _page_found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any],
     """Return the rows of the page that a form asks for, none if it has faults, and what the templates of lists take."""
     page_request = _page_request(of, who, form)
     page: Page[Any] = Page([], None)
-    totals, wanted = None, {"filters": page_request.filters, "limit": page_request.limit}
+    totals, waits = None, None
+    wanted: dict[str, Any] = {"filters": page_request.filters, "limit": page_request.limit}
     # Of an address the points are not those of its batches.
     has_totals = page_request.start is None and (of.kind != "batches" or page_request.filters.email_key is None)
+    by_address = page_request.filters.email_key or page_request.filters.email_part
+    is_of_waiting = bool(by_address) and page_request.start is None and page_request.filters.state is None
 
-    def read(connection: Connection) -> tuple[Page[Any], Any]:
+    def read(connection: Connection) -> tuple[Page[Any], Any, Waiting | None]:
+        waits = waiting.find(connection, page_request.filters, at_most=page_request.limit) if is_of_waiting else None
         page = of.page_of(connection, start=page_request.start, **wanted)
         if of.totals_of and has_totals and any(text.strip() for text in request.args.values()):
-            return page, of.totals_of(connection, first=page, **wanted)
-        return page, None
+            return page, of.totals_of(connection, first=page, **wanted), waits
+        return page, None, waits
 
     if not form.errors:
         with nullcontext() if of.kind == "reversals" else searches.turn():  # There are few reversals.
-            page, totals = long_read(read)
+            page, totals, waits = long_read(read)
     cursor = next_cursor(of.kind, page_request, page)
-    return page.rows, {"form": form, "next_cursor": cursor, "totals": totals, "query": request.args}
+    names = {"form": form, "next_cursor": cursor, "totals": totals, "waiting": waits, "query": request.args}
+    return page.rows, names
 
 
 def _is_address(text: str) -> bool:

@@ -29,7 +29,7 @@ from app.postgres.database import single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal
 from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
-from app.reversals.reversal import DONE, QUEUED, Reversal, entries_of, of_batch, reversals
+from app.reversals.reversal import DONE, QUEUED, Reversal, addresses_asked, asked_of, entries_of, of_batch, reversals
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
 from app.values.numbers import counted
@@ -41,18 +41,20 @@ from app.values.zones import ZONE_OF_ALL, moment_in
 def show_reversal(reversal_id: int) -> str:
     with snapshot() as connection:
         reversal = reversals.get(connection, reversal_id, current_scope())
-        is_done = reversal.status == DONE
-        of = {"organization_id": reversal.organization_id}
+        is_done, of = reversal.status == DONE, {"organization_id": reversal.organization_id}
         entries = entries_of(connection, reversal.id, **of) if is_done else []
+        asked = asked_of(connection, [reversal.id], **of)[reversal.id]
+        addresses = [] if is_done else addresses_asked(connection, reversal.id, **of, at_most=TRANSACTIONS_SHOWN)
         authors = authors_of(connection, [reversal])
-    its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
         "console/reversal.html",
         reversal=reversal,
-        batch_id=reversal.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
+        asked=asked,
         authors=authors,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
+        entries=entries[:TRANSACTIONS_SHOWN],
+        addresses=addresses,
     )
 
 

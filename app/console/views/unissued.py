@@ -15,7 +15,7 @@ from app.batches.recipients import recipients_of
 from app.batches.schedule import LockedBatch
 from app.console.blueprints import Page, current_scope, current_zone, pages, to_page
 from app.console.caller import authors_of, calling_member
-from app.console.deciding import ListChanged, decide, target_of
+from app.console.deciding import ListChanged, became, decide, require_as_shown, target_of
 from app.console.forms import RejectForm, say_beside
 from app.console.send_forms import MomentForm
 from app.console.sending import late_sentence
@@ -139,8 +139,7 @@ def cancel(**of: Any) -> Page:
     try:
         done = decide(of, actions.CANCELLED, NOT_FINAL, rule, is_bound=False)
     except BatchConflict:
-        says = f"Batch {of['batch_id']} was issued, refused or rejected meanwhile, so it stays."
-        return to_page("show_batch", f"{says} Issued points can be taken back.", "bad", **of)
+        return to_page("show_batch", f"{_too_late(of)}. Issued points can be taken back.", "bad", **of)
     except NotKnown as error:
         return to_page("cancel", error.sentence, "bad", **of)
     told = f"{done.target.told(done.batches, 'cancelled')}: nobody was debited."
@@ -159,6 +158,8 @@ def move(**of: Any) -> Page:
         return _asking("console/move.html", of, [SCHEDULED], form)
 
     def rule(connection: Connection, who: Caller, batch: Batch) -> str | None:
+        if batch.status == SCHEDULED and batch.send_at != send_at:  # Else the same form was sent again.
+            require_as_shown(connection, batch)
         return schedule.reschedule(connection, batch.id, send_at, who.scope)
 
     try:
@@ -167,13 +168,19 @@ def move(**of: Any) -> Page:
         say_beside(form.day, late_sentence(error.faults["send_at"][0]))
         return _asking("console/move.html", of, [SCHEDULED], form)
     except BatchConflict:
-        says = f"Batch {of['batch_id']} is no longer scheduled" if "batch_id" in of else "The list was issued in part"
+        says = _too_late(of) if "batch_id" in of else "The list was issued in part"
         return _refused("move", Refused(f"{says}, so its time stays as it is."), of)
     except (NotKnown, ListChanged) as error:
         return to_page("move", error.sentence, "bad", **of)
     awaits = " The approval is too old for that, so it awaits another." if AWAITING_APPROVAL in done.news else ""
     told = done.target.told(done.batches, f"scheduled for {moment_in(current_zone(), send_at)}")
     return done.target.page(f"{told}.{awaits}")
+
+
+def _too_late(of: dict[str, Any]) -> str:
+    """Say what became of a batch since its form was shown, and by whom."""
+    with snapshot() as connection:
+        return f"It is too late: {became(connection, target_of(connection, of).batches[0])}"
 
 
 def _asking(template: str, of: dict[str, Any], statuses: Sequence[str], form: MomentForm | None = None) -> Page:
