@@ -6,15 +6,16 @@ import re
 from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from difflib import get_close_matches
+from email.utils import formataddr, parseaddr
 from functools import lru_cache
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.errors import SettingsError
+from app.errors import InvalidAddress, SettingsError
 from app.values.ip_addresses import IPNetwork, networks
 from app.values.redis_address import Sentinels, names_sentinels, require_known_options
 
@@ -97,6 +98,43 @@ def _public_url(url: str) -> str:
     return url.rstrip("/")
 
 
+# In place of an SMTP server: mail is printed to the log.
+MAIL_TO_LOG = "log:"
+
+
+def _smtp(url: str, others: ValidationInfo) -> str:
+    """Accept the address of an SMTP server. The sentence must not repeat it: it may hold a password."""
+    if url == MAIL_TO_LOG:
+        return url
+    if _scheme_of(url) not in ("smtp", "smtps"):
+        raise ValueError("it must start with smtp:// or smtps://")
+    _require_host_and_port(url)
+    parts = urlsplit(url)
+    if not parts.hostname or parts.path not in ("", "/") or parts.fragment:
+        raise ValueError("it must be a scheme, a host and a port, as in smtp://mail.example.com:587?starttls")
+    if parts.query not in ("", "starttls") or (parts.query and parts.scheme == "smtps"):
+        raise ValueError("its only option is ?starttls, after smtp://")
+    if parts.password and parts.scheme == "smtp" and not parts.query and not _is_loopback(parts.hostname):
+        raise ValueError("it holds a password, so it must start with smtps:// or end with ?starttls")
+    if others.data.get("mail_from", "") is None:
+        raise ValueError("POINTS_MAIL_FROM must be set too, to the address that mail comes from")
+    return url
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "127.0.0.1", "::1")
+
+
+def _mail_from(address: str) -> str:
+    from app.values.addresses import parse  # noqa: PLC0415  # Slow, and not needed for `--help`.
+
+    name, only_address = parseaddr(address)
+    try:
+        return formataddr((name, parse(only_address).text))
+    except (InvalidAddress, UnicodeError):
+        raise ValueError("it must be an e-mail address, or a name and one: Points <points@example.com>") from None
+
+
 def _rate(rate: str) -> str:
     if not re.fullmatch(r"off|[1-9][0-9]* ?(/|per) ?(second|minute|hour|day)", rate):
         raise ValueError("it must be off, or a number of calls per second, minute, hour or day, such as 50/second")
@@ -159,6 +197,10 @@ class Settings(TableSettings):
     # Where people reach the console: links to it begin so.
     public_url: Annotated[str, AfterValidator(_public_url)] | None = None
 
+    # Whom mail to members comes from, and the SMTP server that takes it; none: there is no mail.
+    mail_from: Annotated[str, AfterValidator(_mail_from)] | None = None
+    smtp_url: Annotated[str, AfterValidator(_smtp)] | None = Field(default=None, repr=False)
+
     # Networks that webhooks may call although they are not public, also without TLS.
     webhook_allow: Annotated[tuple[IPNetwork, ...], NoDecode, BeforeValidator(_networks)] = ()
     # The keys that encrypt the secrets of webhooks, the newest first, separated by commas.
@@ -173,6 +215,15 @@ class Settings(TableSettings):
     access_log: bool = True
     request_log: bool = True
     log_format: Literal["auto", "json", "text"] = "auto"
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether members are told of anything by mail, sent or printed."""
+        return self.smtp_url is not None
+
+    @property
+    def sends_mail(self) -> bool:
+        return self.smtp_url not in (None, MAIL_TO_LOG)
 
 
 @lru_cache(maxsize=1)
@@ -237,7 +288,7 @@ def _sentence(fault: ErrorDetails) -> str:
         # The bounds of floats are whole numbers: say 600, not 600.0.
         bounds = {key: int(value) if isinstance(value, float) else value for key, value in fault.get("ctx", {}).items()}
         message = f"it must be {must_be.format(**bounds)}"
-    if name in ("broker_url", "secrets_key"):  # It may hold a password, or is a secret.
+    if name in ("broker_url", "secrets_key", "smtp_url"):  # It may hold a password, or is a secret.
         return f"The setting POINTS_{name.upper()} is wrong: {message}."
     if name not in ("DATABASE_URL", "DATABASE_READ_URL", "REDIS_URL"):
         return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(given)!r}."

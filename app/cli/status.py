@@ -19,6 +19,7 @@ from app.cli.options import data_dir_option, json_option
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.mail.due import Unsent, unsent
 from app.messaging import process_redis, worker_counters
 from app.messaging.jobs import answering, messages_waiting
 from app.messaging.process_redis import redis_client
@@ -31,7 +32,7 @@ from app.postgres.timed_connection import missing, why_read_only
 from app.scope import Scope
 from app.settings import settings, without_password
 from app.statement.read import statement_of, today_of
-from app.values.numbers import points
+from app.values.numbers import counted, points
 from app.webhooks.lag import lag_by_status, lags
 
 # All that it learns, by the names of `--json`.
@@ -40,7 +41,7 @@ Facts = Mapping[str, Any]
 _TIMEOUT_S = 1.0
 _OF_TABLES = (
     *("queued_batches", "queued_reversals", "oldest_queued_s"),
-    *("oldest_snapshot", "partitions_ahead", "webhooks"),
+    *("oldest_snapshot", "partitions_ahead", "webhooks", "unsent_mail"),
 )
 # Each organization takes some look-ups a day.
 _ORGANIZATIONS_MAX, _DAYS = 100, 7
@@ -126,6 +127,7 @@ def _tables(connection: Connection, *, with_organizations: bool) -> Facts:
         "oldest_snapshot": oldest and {**oldest._asdict(), "remedy": oldest.remedy()},
         "partitions_ahead": partitions.look(connection).ahead,
         "webhooks": {name: asdict(lag) for name, lag in lag_by_status(lags(connection)).items()} or None,
+        "unsent_mail": unsent(connection)._asdict(),
         **(_organizations(connection) if with_organizations else {}),
     }
 
@@ -228,8 +230,11 @@ def faults_with_redis(facts: Facts) -> Sequence[tuple[bool, str, str]]:
 
 
 def warnings(facts: Facts) -> list[str]:
-    """Return a sentence of a snapshot that is too old: nothing is down, and sends become slower."""
-    document = facts["oldest_snapshot"]
+    """Return a sentence of a snapshot that is too old, and of mail that is not sent: nothing is down."""
+    return [*_of_snapshot(facts["oldest_snapshot"]), *_of_mail(facts["unsent_mail"])]
+
+
+def _of_snapshot(document: Facts | None) -> list[str]:
     if document is None:
         return []
     oldest = Snapshot(**{name: document[name] for name in Snapshot._fields})
@@ -237,6 +242,17 @@ def warnings(facts: Facts) -> list[str]:
         return []
     since = f"For {oldest.seconds / 60:.0f} minutes {oldest.who()} has kept vacuum from removing dead rows"
     return [f"{since}, and sends become slower: {oldest.remedy()}. {_READ_ON} “A snapshot is held open”."]
+
+
+def _of_mail(document: Facts | None) -> list[str]:
+    """Return a sentence of the mail that the SMTP server does not take."""
+    if document is None or not document["error"]:
+        return []
+    mail = Unsent(**document)
+    counts = (
+        f"{counted(mail.failing, 'mail')} to members wait for another attempt, {points(mail.given_up)} were given up"
+    )
+    return [f"{counts} in the last 7 days; the last failed with {mail.error}. {_READ_ON} “Mail is not sent”."]
 
 
 def described(facts: Facts) -> str:

@@ -22,7 +22,7 @@ from app.local.supervisor import Supervisor
 from app.local.terminal import Terminal, ask_gently, end_gently
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
-from app.settings import settings, without_password
+from app.settings import MAIL_TO_LOG, settings, without_password
 
 _VALKEY_TIMEOUT_S = 30.0
 _READY_TIMEOUT_S = 90.0
@@ -82,6 +82,7 @@ def _start(
     """
     web_url = f"http://{ports.HOST}:{port}"
     os.environ.setdefault("POINTS_PUBLIC_URL", web_url)
+    os.environ.setdefault("POINTS_SMTP_URL", MAIL_TO_LOG)
     with _no_command_at_work(datadir, supervisor, terminal):
         supervisor.end_leftovers()
         ports.require_free(port, option="--port")

@@ -23,7 +23,7 @@ from wtforms.widgets import CheckboxInput, ListWidget
 
 from app.batches.approval import REASON_LENGTH_MAX
 from app.errors import Fault, InvalidRequest, PointsError, Refused
-from app.events.event_types import TYPES
+from app.events.event_types import ANSWERED, AWAITING, LATER, LINK, LOW_BALANCE, TYPES
 from app.fields import field as fields
 from app.fields.bounds import read_bounds
 from app.fields.kinds import EMAIL
@@ -48,6 +48,15 @@ SCOPE_WORDS = {
     REVERSE: "reverse: take points back",
     WEBHOOKS: "webhooks: make, change and delete them",
     APPROVE: "approve: approve or reject what others have sent",
+}
+
+
+MAIL_WORDS = {
+    AWAITING: "something awaits your approval (approvers and admins)",
+    ANSWERED: "what you sent was approved or rejected, or nobody answered in time",
+    LATER: "what you scheduled was issued or refused",
+    LOW_BALANCE: "the balance is low (admins)",
+    LINK: "somebody made a link with which you choose a password",
 }
 
 
@@ -230,6 +239,12 @@ class SettingsForm(FlaskForm):
         except InvalidRequest as error:
             say_why(self, error)
             return None
+
+
+class MailForm(FlaskForm):
+    kinds = SelectMultipleField(
+        "Tell me by e-mail when", choices=MAIL_WORDS, widget=ListWidget(), option_widget=CheckboxInput()
+    )
 
 
 class WebhookForm(FlaskForm):

@@ -11,6 +11,7 @@ from app.console.blueprints import LIVE, SANDBOX, current_zone
 from app.console.caller import new_form_id
 from app.console.forms import faults_of
 from app.members import members
+from app.settings import settings
 from app.values import numbers, texts
 from app.values.ids import batch_and_position
 from app.values.timestamps import parse_timestamp
@@ -107,6 +108,7 @@ def _names() -> dict[str, Any]:
         "mode": mode,
         "sandbox_now": datetime.now(UTC) + ahead if ahead and mode == SANDBOX else None,
         "time_zone": current_zone(),
+        "sends_mail": settings().sends_mail,
         "csrf_token": generate_csrf,
         "faults_of": faults_of,
         "new_form_id": new_form_id,

@@ -30,6 +30,16 @@ PLATFORM_TYPES = (
     *(USER_REGISTERED, USER_CHANGED, USER_ERASED, ORGANIZATION_CREATED, BALANCE_REFILLED),
     *(ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED, ORGANIZATION_DISABLED, ORGANIZATION_ENABLED),
 )
+# The kinds of mail to members (app/mail), and the events that members are told of.
+MAIL_KINDS = AWAITING, ANSWERED, LATER, LOW_BALANCE, LINK = "awaiting", "answered", "later", "low_balance", "link"
+MAILED = {
+    BATCH_AWAITING_APPROVAL: AWAITING,
+    BATCH_APPROVED: ANSWERED,
+    BATCH_REJECTED: ANSWERED,
+    BATCH_ISSUED: LATER,
+    BATCH_REFUSED: LATER,
+    BALANCE_LOW: LOW_BALANCE,
+}
 # Where the log of the platform stands among those of organizations, whose ids begin at 1.
 PLATFORM = 0
 # The usual patterns of types, to find the nearest one to a misspelt one.

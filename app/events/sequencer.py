@@ -1,15 +1,18 @@
 """The sequencer: gives committed events their sequence, 1, 2, 3 … for each organization and mode.
 
 It runs after the commit. A counter row, updated in the transaction that moves the points, would make drains,
-claims and refills wait for each other.
+claims and refills wait for each other. So what members are told by mail (`app/mail`) is put down here too.
 """
 
 from dataclasses import dataclass
 
+import orjson
 from sqlalchemy import Connection, text
 
+from app.events.event_types import BATCH_ISSUED, BATCH_REFUSED, MAILED
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all, row_to
+from app.settings import settings
 
 # What is bound of an event that holds its data.
 DIGESTED = ("organization_id", "sandbox", "id", "type", "data")
@@ -30,12 +33,17 @@ def number_events(connection: Connection, organization_id: int) -> int:
     # A statement of its own, so that the next statement sees what the previous sequencer has committed.
     if not locks.try_to_take(connection, locks.Kind.SEQUENCE, organization_id):
         return 0
-    rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
+    parameters = {"organization_id": organization_id, "at_most": NUMBERED_MAX}
+    rows = fetch_all(connection, _NUMBER, parameters | {"mailed": _MAILED if settings().has_mail else "{}"})
     return int(rows[0][0])
 
 
+_MAILED = orjson.dumps(MAILED).decode()
+
+
 # PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
-# Batches and reversals have digests of their own; an event that holds its data gets one here.
+# Batches and reversals have digests of their own; an event that holds its data gets one here. Members are not told of a
+# batch that was issued or refused at once: its sender has seen that.
 _NUMBER = f"""
     WITH taken AS (
         DELETE FROM unnumbered_events
@@ -48,17 +56,26 @@ _NUMBER = f"""
         SELECT %(organization_id)s, sandbox, count(*) FROM taken GROUP BY sandbox
         ON CONFLICT (organization_id, sandbox) DO UPDATE SET last_sequence = l.last_sequence + excluded.last_sequence
         RETURNING sandbox, last_sequence
+    ), known AS (
+        SELECT t.*, coalesce(b.idempotency_key, r.idempotency_key) AS idempotency_key,
+               b.member_id IS NOT NULL AND num_nonnulls(b.send_at, b.approved_at) > 0 AS was_later
+        FROM taken t
+        LEFT JOIN LATERAL (SELECT idempotency_key, member_id, send_at, approved_at FROM batches
+                           WHERE batches.id = t.batch_id LIMIT 1) b ON true
+        LEFT JOIN LATERAL (SELECT idempotency_key FROM reversals WHERE reversals.id = t.reversal_id LIMIT 1) r ON true
     ), numbered AS (
         INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type, batch_id, reversal_id, send_at,
                             credited, idempotency_key, data, digest)
         SELECT %(organization_id)s, t.sandbox,
                l.last_sequence + 1 - row_number() OVER (PARTITION BY t.sandbox ORDER BY t.id DESC),
                t.id, t.created_at, t.type, t.batch_id, t.reversal_id, t.send_at, t.credited,
-               coalesce(b.idempotency_key, r.idempotency_key), t.data,
-               CASE WHEN t.data IS NOT NULL THEN {digest(DIGESTED, "t")} END
-        FROM taken t JOIN logs l ON l.sandbox = t.sandbox
-        LEFT JOIN LATERAL (SELECT idempotency_key FROM batches WHERE batches.id = t.batch_id LIMIT 1) b ON true
-        LEFT JOIN LATERAL (SELECT idempotency_key FROM reversals WHERE reversals.id = t.reversal_id LIMIT 1) r ON true
+               t.idempotency_key, t.data, CASE WHEN t.data IS NOT NULL THEN {digest(DIGESTED, "t")} END
+        FROM known t JOIN logs l ON l.sandbox = t.sandbox
+    ), mailed AS (
+        INSERT INTO mails (organization_id, sandbox, kind, batch_id)
+        SELECT organization_id, sandbox, %(mailed)s::jsonb ->> type, batch_id FROM known
+        WHERE %(mailed)s::jsonb ? type AND (was_later OR type NOT IN ('{BATCH_ISSUED}', '{BATCH_REFUSED}'))
+        ORDER BY id
     )
     SELECT count(*) FROM taken
 """.encode()

@@ -1,4 +1,7 @@
-"""A member is made with a link, by which a password is chosen; a link is good once and for 24 hours."""
+"""A member is made with a link, by which a password is chosen; a link is good once and for 24 hours.
+
+Its token is stored as a hash; encrypted only until its mail is sent, if the service sends mail.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +13,7 @@ from app.actions import log as actions
 from app.errors import Refused
 from app.fields.field import Table
 from app.fields.kinds import EMAIL, FIRST_NAME, LAST_NAME, OneOf
+from app.members import mails
 from app.members.members import END_SESSIONS, ROLES, Member, record
 from app.organizations import get as get_organization
 from app.postgres.database import row_to
@@ -102,6 +106,7 @@ def make_link(connection: Connection, member: Member, *, by: int | None) -> str:
 def _store_link(connection: Connection, member: Member) -> str:
     token, link_hash = new_token()
     connection.execute(_MAKE_LINK, {"id": member.id, "link_hash": link_hash, "link_hours": LINK_HOURS})
+    mails.put_link(connection, member, token)
     return token
 
 

@@ -96,11 +96,17 @@ WEBHOOK_ATTEMPTS = Family(
     ("outcome",),
     known=tuple((outcome,) for outcome in ("delivered", "refused", "timeout", "not_connected")),
 )
+MAILS = Family(
+    "points_mails",
+    "Mails to members: sent (or printed, without a server), failed, or given up after a day of failures.",
+    ("outcome",),
+    known=(("sent",), ("failed",), ("given_up",)),
+)
 
 FAMILIES = (
     *(DRAINS, DRAIN_BATCHES, DRAIN_RECIPIENTS, ISSUE_SECONDS, FINAL_BATCHES, RECIPIENTS, POINTS),
     *(REVERSALS, REVERSED_POINTS, RETURNED_POINTS, POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
-    WEBHOOK_ATTEMPTS,
+    *(WEBHOOK_ATTEMPTS, MAILS),
 )
 
 

@@ -47,6 +47,8 @@ class Kind(IntEnum):
     CROSSED_SEARCH = 0x434C
     # One return of points that were held too long runs.
     RETURN = 0x5254
+    # One process at a time looks which mail is due.
+    MAIL = 0x4D4C
     # One process at a time makes partitions, in a transaction that does nothing else.
     PARTITIONS = 0x5041
     # One deployment migrates. It is held by the session, since a migration has several transactions.

@@ -95,7 +95,7 @@ CREATE TABLE platform_keys (
 -- one look tells which of them a password opens, and its time tells nobody how many there are. `link_hash` is the
 -- SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since `wrong_since`;
 -- until `locked_until` no password is accepted. `time_zone` is for reading and writing times; stored are times in UTC
--- alone.
+-- alone. `mails_off` are the kinds of mail that the member does not want.
 CREATE TABLE members (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_members PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_members_organization_id REFERENCES organizations (id),
@@ -107,6 +107,8 @@ CREATE TABLE members (
         CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'approver', 'admin')),
     time_zone text COLLATE "C" NOT NULL DEFAULT 'UTC'
         CONSTRAINT ck_members_time_zone_length CHECK (char_length(time_zone) <= 64),
+    mails_off text[] COLLATE "C" NOT NULL DEFAULT '{}' CONSTRAINT ck_members_mails_off_known CHECK (
+            mails_off <@ ARRAY['awaiting', 'answered', 'later', 'low_balance', 'link']),
     password_hash text COLLATE "C",
     link_hash bytea CONSTRAINT uq_members_link_hash UNIQUE
         CONSTRAINT ck_members_link_hash_is_sha256 CHECK (octet_length(link_hash) = 32),
@@ -831,6 +833,31 @@ CREATE TABLE event_logs (
     CONSTRAINT pk_event_logs PRIMARY KEY (organization_id, sandbox),
     CONSTRAINT ck_event_logs_dropped_until_a_moment CHECK ((dropped_to = 0) = (dropped_until IS NULL))
 ) WITH (fillfactor = 50);
+
+-- What members are told by mail (app/mail). The sequencer writes an event as `news`; of that the worker makes a row
+-- `waiting` for each member whom it concerns, and what one mail tells is `done` with it. At `due_at` comes what is next:
+-- its mail, or the row is dropped. There is no address and no text here; `link` is the token of a link, encrypted, until
+-- its mail is sent. `error` is why the last of the `failures` happened.
+CREATE TABLE mails (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_mails PRIMARY KEY,
+    organization_id bigint NOT NULL,
+    member_id bigint CONSTRAINT fk_mails_member_id REFERENCES members (id),
+    batch_id bigint,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    failures int NOT NULL DEFAULT 0,
+    sandbox boolean NOT NULL,
+    kind text COLLATE "C" NOT NULL
+        CONSTRAINT ck_mails_kind_known CHECK (kind IN ('awaiting', 'answered', 'later', 'low_balance', 'link')),
+    state text COLLATE "C" NOT NULL DEFAULT 'news'
+        CONSTRAINT ck_mails_state_known CHECK (state IN ('news', 'waiting', 'done', 'given_up')),
+    link text COLLATE "C",
+    error text COLLATE "C",
+    CONSTRAINT ck_mails_news_of_nobody_yet CHECK ((state = 'news') = (member_id IS NULL)),
+    CONSTRAINT ck_mails_link_until_sent CHECK ((kind = 'link' AND state = 'waiting') = (link IS NOT NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX ix_mails_due ON mails (state, due_at);
+CREATE INDEX ix_mails_member ON mails (member_id, kind, sandbox);
 
 -- A receiver of one organization and mode: a cursor over its events. `position` is the sequence of the last event that
 -- was delivered or passed over. `failures` counts the failed attempts of the next event, and `failing_since` is null

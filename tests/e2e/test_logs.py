@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.members import links, members
 from tests.deadline import until
 from tests.service.inside import Organization, Service
 
@@ -136,3 +137,21 @@ def _refused_by_the_database(service: Service, address: str) -> Iterator[None]:
 
 def _status(service: Service, caller: Organization, batch_id: int) -> str:
     return str(service.call("GET", f"/v1/batches/{batch_id}", key=caller.live).json()["data"]["status"])
+
+
+def test_mail_is_in_the_log_of_points_up_without_an_address_and_without_a_link(service: Service) -> None:
+    acme = service.organization(100)
+    service.command("organizations", "approval", str(acme.id), "--above", "10", "--of", "all")
+    with service.connection() as connection:
+        email = f"{uuid.uuid4().hex}@example.com"
+        make = links.add(connection, acme.id, email, "Bo", "", role="approver", by=None)
+        member = members.lock(connection, make[0])
+        links.choose_password(connection, member, "any")
+    batch_id = service.send(acme.live, {"recipient": email, "amount": 11}).json()["data"]["batch_id"]
+    subject = f"batch {batch_id} awaits your approval"
+    until(lambda: lines(service, "mail_printed", subject), within_s=SEEN_WITHIN_S)
+    [line] = lines(service, "mail_printed", subject)
+    assert f"member_id={member.id} subject=Acme: {subject} text=Hello Bo," in line
+    assert f"{service.url}/console/live/batches/{batch_id}" in line
+    assert "@" not in line
+    assert not [line for line in lines(service, "mail_printed") if re.search(r"/console/link/\w", line)]

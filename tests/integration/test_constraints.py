@@ -27,6 +27,7 @@ _KEY_DAY = "INSERT INTO key_days (api_key_id, day, daily_limit, used)"
 _PLATFORM_KEY = "INSERT INTO platform_keys (name, scopes, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
+_MAIL = "INSERT INTO mails (organization_id, sandbox, kind, state, member_id, link)"
 _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
 
 _CREDITED, _HELD, _UNPAID = (f"WHERE (batch_id, position) = ({place})" for place in ("1, 0", "1, 1", "2, 0"))
@@ -118,6 +119,7 @@ REFUSED = [
     ("uq_members_email_key", f"{_MEMBER} VALUES (1, 'M@x.org', 'm@x.org', 'B', 'C', 'viewer')"),
     ("ck_members_role_known", "UPDATE members SET role = 'owner'"),
     ("ck_members_time_zone_length", "UPDATE members SET time_zone = repeat('x', 65)"),
+    ("ck_members_mails_off_known", "UPDATE members SET mails_off = '{everything}'"),
     ("ck_members_link_hash_is_sha256", "UPDATE members SET link_hash = 'the token itself'"),
     ("uq_members_link_hash", "UPDATE members SET link_hash = sha256('x'), link_expires_at = now()"),
     ("ck_members_link_with_an_end", "UPDATE members SET link_expires_at = NULL WHERE id = 1"),
@@ -315,6 +317,13 @@ REFUSED = [
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET reversed = -1"),
     ("pk_reversal_entries", "UPDATE reversal_entries SET position = 0"),
     ("fk_webhooks_organization_id", f"{_WEBHOOK}) VALUES (9, false, 'u', '{{*}}', 's', 0)"),
+    ("ck_mails_kind_known", f"{_MAIL} VALUES (1, false, 'praise', 'waiting', 1, NULL)"),
+    ("ck_mails_state_known", f"{_MAIL} VALUES (1, false, 'later', 'read', 1, NULL)"),
+    ("ck_mails_news_of_nobody_yet", f"{_MAIL} VALUES (1, false, 'later', 'news', 1, NULL)"),
+    ("ck_mails_news_of_nobody_yet", f"{_MAIL} VALUES (1, false, 'later', 'waiting', NULL, NULL)"),
+    ("ck_mails_link_until_sent", f"{_MAIL} VALUES (1, false, 'link', 'waiting', 1, NULL)"),
+    ("ck_mails_link_until_sent", f"{_MAIL} VALUES (1, false, 'link', 'done', 1, 'x')"),
+    ("fk_mails_member_id", f"{_MAIL} VALUES (1, false, 'later', 'waiting', 9, NULL)"),
     ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, '', '{{*}}', 's', 0)"),
     ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, repeat('u', 2001), '{{*}}', 's', 0)"),
     ("ck_webhooks_types_counted", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{}}', 's', 0)"),

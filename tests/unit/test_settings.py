@@ -55,6 +55,10 @@ _WRONG_URLS = {
         redis://:hush@cache/0?bogus=1 redis://:hush@cache:6379/points redis://:hush℀@cache amqp://points:hush℀@rabbit
         sqs://points:hush@rabbit amqp://points:hush@rabbit:port sentinel://:hush@watch1:26379
     """,
+    "POINTS_SMTP_URL": """
+        http://points:hush@mail smtp://points:hush@mail smtp://:hush@ smtps://points:hush@mail:port
+        smtps://points:hush@mail?starttls smtps://points:hush@mail/in smtp://points:hush@mail?tls smtp://mail log
+    """,
 }
 
 
@@ -66,6 +70,24 @@ def test_a_wrong_url_is_named_without_its_password(name: str, url: str, monkeypa
     sentence = refusal()
     assert sentence.startswith(f"The setting {name} is wrong: ")
     assert "hush" not in sentence
+
+
+_MAIL_URLS = """
+    log: smtp://mail smtp://mail.example.com:2525 smtp://u:hush@mail?starttls smtps://u%40x:hush@mail:465
+    smtp://u:hush@127.0.0.1:2525
+"""
+
+
+@pytest.mark.parametrize("url", _MAIL_URLS.split())
+def test_mail_needs_a_server_and_whom_it_comes_from(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_SMTP_URL", url)
+    monkeypatch.setenv("POINTS_MAIL_FROM", "Points, of Acme")
+    assert refusal().startswith("The setting POINTS_MAIL_FROM is wrong: it must be an e-mail address")
+    for sender in ("points@example.com", "Points <points@example.com>"):
+        monkeypatch.setenv("POINTS_MAIL_FROM", sender)
+        settings.cache_clear()
+        assert (settings().smtp_url, settings().mail_from) == (url, sender)
+        assert "hush" not in repr(settings())
 
 
 _NOT_MISSPELT = """

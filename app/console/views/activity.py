@@ -74,6 +74,7 @@ _WORDS: Mapping[str, tuple[str, _Page | None]] = {
     actions.ROLE_CHANGED: ("Changed the role of {subject} from {detail}", _MEMBERS),
     actions.LINK_MADE: ("Made a new link for {subject}", _MEMBERS),
     actions.ZONE_CHOSEN: ("Chose the time zone {detail}", None),
+    actions.MAIL_CHOSEN: ("Chose which e-mails to get", None),
     actions.PASSWORD_CHOSEN: ("Chose a password", None),
     actions.SESSIONS_ENDED: ("Signed {subject} out everywhere", _MEMBERS),
     actions.KEY_MADE: ("Made {key} key {id}{named}{more}", _KEYS),

@@ -14,10 +14,10 @@ from app.batches.waiting import Waiting, waiting_of
 from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https, sign_in_with
 from app.console.caller import ChangedMeanwhile, change
-from app.console.forms import ChangePasswordForm, MemberForm, RoleForm, ZoneForm, say_beside
+from app.console.forms import ChangePasswordForm, MailForm, MemberForm, RoleForm, ZoneForm, say_beside
 from app.console.views.sign_in import NOT_YOURS, chosen_password, hashed, is_own_password, place
 from app.errors import BatchConflict, Refused
-from app.members import links, sessions
+from app.members import links, mails, sessions
 from app.members import members as rows
 from app.members.members import ADMIN, VIEWER, Member
 from app.postgres.database import single_statement, snapshot, transaction
@@ -174,6 +174,17 @@ def choose_zone() -> Page:
     return to_page("account", f"Times are those of {form.zone.data} from now on.")
 
 
+@pages.post("/account/mail", role=VIEWER)
+def choose_mails() -> Page:
+    """Keep the kinds of mail that the member wants."""
+    form = MailForm()
+    if not form.validate():
+        return _account_page(ChangePasswordForm(formdata=None)), 400
+    with transaction() as connection:
+        mails.choose(connection, rows.lock(connection, current_member().id), form.kinds.data)
+    return to_page("account", "Your choice of e-mails is kept.")
+
+
 @pages.post("/account/sessions/<int:session_id>/end", role=VIEWER)
 def end_session(session_id: int) -> Page:
     with transaction() as connection:
@@ -206,6 +217,7 @@ def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -
         row = rows.get_listed(connection, current_member().id, organization_id=current_member().organization_id)
         own = sessions.find_all(connection, row.id)
         others = sessions.find_others(connection, g.session_id)
+        mail_form = MailForm(formdata=None, kinds=mails.wanted_by(connection, row.id))
     zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
     of = {"last_signed_in_at": row.last_signed_in_at, "sessions": own, "own": g.session_id, "others": others}
-    return render_template("console/account.html", form=form, zone_form=zone_form, **of)
+    return render_template("console/account.html", form=form, zone_form=zone_form, mail_form=mail_form, **of)

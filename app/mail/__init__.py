@@ -1,0 +1,1 @@
+"""Mail to members: what is due to whom, what it says, and the SMTP server that takes it."""
