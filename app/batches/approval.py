@@ -36,6 +36,7 @@ from app.fields.field import Table
 from app.fields.kinds import Name
 from app.postgres import locks
 from app.postgres.database import digest
+from app.scope import Scope
 from app.values.key_bounds import APPROVE
 
 REASON_LENGTH_MAX = 255
@@ -156,6 +157,26 @@ def is_one_person(sender: tuple[str, str], other: tuple[str, str]) -> str:
 
 
 _IS_OWN = text(f"SELECT {is_one_person((':sending_member', ':sending_key'), (':member_id', ':api_key_id'))}")
+
+
+TO_ANSWER_MAX = 100
+
+
+def count_to_answer(connection: Connection, scope: Scope, *, member_id: int) -> int:
+    """Return how many batches await an answer that this member may give, up to `TO_ANSWER_MAX`."""
+    parameters = {**scope._asdict(), "member_id": member_id, "at_most": TO_ANSWER_MAX}
+    count: int = connection.execute(_TO_ANSWER, parameters).scalar_one()
+    return count
+
+
+_TO_ANSWER = text(f"""
+    SELECT count(*) FROM (
+        SELECT FROM batches b
+        WHERE b.organization_id = :organization_id AND b.sandbox = :sandbox AND b.status = 'awaiting_approval'
+          AND NOT {is_one_person(("b.member_id", "b.api_key_id"), (":member_id", "NULL"))}
+        LIMIT :at_most
+    ) awaiting
+""")
 
 
 def _require_awaiting(batch: LockedBatch) -> None:

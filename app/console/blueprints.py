@@ -14,11 +14,12 @@ from werkzeug.exceptions import Forbidden, HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
+from app.batches.approval import count_to_answer
 from app.console.browser import is_members_browser, kept_form, require_secret, sign_in_page
 from app.console.forms import SignInForm
 from app.errors import PointsError
 from app.members import sessions
-from app.members.members import VIEWER, Member
+from app.members.members import APPROVER, VIEWER, Member
 from app.metrics.requests import current_record
 from app.postgres.database import single_statement
 from app.scope import Scope
@@ -170,6 +171,9 @@ def _meet_member() -> Page | None:
     if token := session.get("token"):
         with single_statement() as connection:
             current = sessions.find(connection, token)
+            if current is not None and current.member.may(APPROVER):
+                scope = Scope(current.member.organization_id, is_sandbox())
+                g.to_answer = count_to_answer(connection, scope, member_id=current.member.id)
     if current is None:
         return _ask_to_sign_in()
     g.session_id, g.member, g.organization_name = current.session_id, current.member, current.organization_name

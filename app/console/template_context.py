@@ -7,6 +7,7 @@ from typing import Any
 from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
+from app.batches.approval import TO_ANSWER_MAX
 from app.console.blueprints import LIVE, SANDBOX, current_zone
 from app.console.caller import new_form_id
 from app.console.forms import faults_of
@@ -109,6 +110,7 @@ def _names() -> dict[str, Any]:
         "sandbox_now": datetime.now(UTC) + ahead if ahead and mode == SANDBOX else None,
         "time_zone": current_zone(),
         "sends_mail": settings().sends_mail,
+        "to_answer": f"{TO_ANSWER_MAX - 1}+" if (count := g.get("to_answer", 0)) == TO_ANSWER_MAX else count,
         "csrf_token": generate_csrf,
         "faults_of": faults_of,
         "new_form_id": new_form_id,

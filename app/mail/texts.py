@@ -139,7 +139,7 @@ def _about(kind: "_Kind", batches: Sequence[_Batch], zone: str, pages: str) -> _
         return None
     lines = [f"Batch {batch.id} {does}: {more}.\n{pages}/batches/{batch.id}" for batch, does, more in told[:_SHOWN_MAX]]
     lines += [f"And {points(len(told) - _SHOWN_MAX)} more."] if len(told) > _SHOWN_MAX else []
-    lines.append(f"{kind.all_of_them}:\n{pages}/batches{kind.search}")
+    lines.append(f"{kind.all_of_them}:\n{pages}/{kind.page}")
     first, does, _ = told[0]
     title = f"batch {first.id} {does}" if len(told) == 1 else f"{counted(len(told), 'batch', 'es')} {kind.several_do}"
     return title, *lines
@@ -184,11 +184,11 @@ class _Kind(NamedTuple):
     words: Callable[[_Batch, str], tuple[str, str] | None]
     several_do: str
     all_of_them: str
-    search: str = ""
+    page: str
 
 
 _KINDS: Mapping[str, _Kind] = {
-    AWAITING: _Kind(_awaiting, "await your approval", "All that awaits one", f"?status={AWAITING_APPROVAL}"),
-    ANSWERED: _Kind(_answered, "were approved or rejected", "All batches"),
-    LATER: _Kind(_later, "were issued or refused", "All batches"),
+    AWAITING: _Kind(_awaiting, "await your approval", "All that awaits one", "approvals"),
+    ANSWERED: _Kind(_answered, "were approved or rejected", "All batches", "batches"),
+    LATER: _Kind(_later, "were issued or refused", "All batches", "batches"),
 }

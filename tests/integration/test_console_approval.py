@@ -53,6 +53,8 @@ def test_a_list_above_the_limit_is_issued_once_an_approver_who_has_not_sent_it_s
 ) -> None:
     ann, bo, cy = (visitor(app, organization_id, role) for role in ("sender", "approver", "viewer"))
     batch = _send(ann)
+    assert [("1 awaits your answer" in words_of(one.get())) for one in (ann, bo, cy)] == [False, True, False]
+    assert "your answer" not in bo.get("/console/sandbox").text
     for one, words in ((ann, "Look at it"), (cy, "Look at it"), (bo, "Approve or reject it")):
         assert f"1 batch awaits an approval. Nothing is debited before. {words}" in words_of(one.get())
         assert batch in one.get("/batches?status=awaiting_approval").text
@@ -106,6 +108,7 @@ def test_a_batch_is_rejected_with_a_reason_which_its_sender_sees(app: Flask, org
 def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organization_id: int) -> None:
     mary = visitor(app, organization_id, "admin")
     batch = _send(mary)
+    assert "your answer" not in mary.get().text
     assert f"{batch}/approve" not in mary.get(f"{batch}/approval").text
     for verb in ("approve", "reject"):
         told = mary.post(f"{batch}/{verb}", of="/members", reason="x")
