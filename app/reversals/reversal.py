@@ -112,15 +112,15 @@ listed_reversals = Noun(
 )
 
 
-def of_batch(connection: Connection, batch_id: int, scope: Scope, *, at_most: int) -> list[Reversal]:
-    """Return up to `at_most` reversals that ask for a batch or for some of its transactions, newest first."""
-    parameters = {"batch_ids": [batch_id], **scope._asdict(), "at_most": at_most}
-    return [Reversal(*row) for row in connection.execute(_OF_BATCH, parameters)]
+def of_batches(connection: Connection, batch_ids: Sequence[int], scope: Scope, *, at_most: int) -> list[Reversal]:
+    """Return up to `at_most` reversals that ask for these batches or for transactions of them, newest first."""
+    parameters = {"batch_ids": list(batch_ids), **scope._asdict(), "at_most": at_most}
+    return [Reversal(*row) for row in connection.execute(_OF_BATCHES, parameters)]
 
 
-_OF_BATCH = text(f"""
+_OF_BATCHES = text(f"""
     SELECT {reversals.columns} FROM reversals
-    WHERE reversal_batches(batch_id, transaction_ids) @> CAST(:batch_ids AS bigint[])
+    WHERE reversal_batches(batch_id, transaction_ids) && CAST(:batch_ids AS bigint[])
       AND organization_id = :organization_id AND sandbox = :sandbox
     ORDER BY id DESC LIMIT :at_most
 """)

@@ -11,8 +11,9 @@ from app import api_keys
 from app.reversals.accept import accept
 from app.reversals.request import ReverseRequest
 from app.values.ids import POSITIONS
+from tests.conftest import forget_everything
 from tests.integration import books
-from tests.integration.console_lists import hidden, value
+from tests.integration.console_lists import hidden, sent, value
 from tests.integration.races import behind
 from tests.integration.visitors import Visitor, visitor, words_of
 
@@ -170,3 +171,28 @@ def test_points_that_are_not_held_or_held_for_ever_are_not_held_for_longer(ann: 
     answer = ann.get(f"/transactions/{batch_id * POSITIONS}/hold")
     assert answer.location == f"/console/live/batches/{batch_id}"
     assert "there is no end to move" in words_of(ann.get(f"/batches/{batch_id}"))
+
+
+def test_a_list_is_taken_back_whole_with_the_points_that_its_page_showed(
+    ann: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    forget_everything()
+    of_list = sent(ann, "email\n" + "\n".join(f"p{number}@example.com" for number in range(5)), amount="20")
+    path, batches = f"{of_list}/take-back", books.values("SELECT unnest(batch_ids) FROM uploads")
+    books.reverse_now(ann.organization_id, batch_id=batches[1])
+    page = ann.get(path)
+    assert "All the points that are left of 2 of the 3 batches of this list" in words_of(page)
+    assert "Take back 60 points" in words_of(page)
+    assert "Enter a reason" in words_of(_press(ann, page, path, reason=""))
+    books.queue_reversal(ann.organization_id, batch_id=batches[2])  # It is not done yet, and counts.
+    refused = _press(ann, page, path)
+    assert refused.status_code == 400
+    assert "Nothing was taken back, because other points can be taken back than the page showed" in words_of(refused)
+    assert value("SELECT count(*) FROM reversals") == 2
+    answer = _press(ann, refused, path)
+    assert "1 batch of this list will be taken back in a moment." in _taken(ann, answer)
+    assert books.balance_of(ann.organization_id) == 1_000
+    assert words_of(ann.get(f"{of_list}/outcome")).count("Twice in the list") == 1
+    assert ann.get(path).location == f"{of_list}/outcome"
+    assert "Nothing is left of this list that could be taken back." in words_of(ann.get(f"{of_list}/outcome"))

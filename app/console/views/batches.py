@@ -15,11 +15,11 @@ from app.console.blueprints import current_scope, pages
 from app.console.caller import authors_of, calling_member
 from app.console.forms import amount_of
 from app.postgres.database import snapshot
-from app.reversals.reversal import asked_of, of_batch
+from app.reversals.reversal import asked_of, of_batches
 from app.uploads import listed as listed_uploads
 
 TRANSACTIONS_SHOWN = 100
-_REVERSALS_SHOWN = 50
+REVERSALS_SHOWN = 50
 _RECIPIENTS_SHOWN = 10
 
 
@@ -33,7 +33,7 @@ def show_batch(batch_id: int) -> str:
         rows = transactions_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN)
         sums = sums_of(connection, [batch.id], **of)
         unissued = _of_unissued(connection, who, batch, first)
-        reversed_by = of_batch(connection, batch.id, who.scope, at_most=_REVERSALS_SHOWN)
+        reversed_by = of_batches(connection, [batch.id], who.scope, at_most=REVERSALS_SHOWN)
         asked = asked_of(connection, [reversal.id for reversal in reversed_by], **of)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed_uploads.of_batch(connection, batch.id, who.scope)

@@ -1,6 +1,6 @@
 """*Lists*: those not sent, and the sent ones: progress, the outcome of each line as a file, and the same list again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,15 +13,16 @@ from app.batches.payloads import sums_of
 from app.batches.recipients import recipients_of_all
 from app.console import files, slow_work
 from app.console.blueprints import Page, current_member, current_scope, pages, to_page
-from app.console.caller import calling_member, change, form_id
+from app.console.caller import authors_of, calling_member, change, form_id
 from app.console.forms import amount_of
 from app.console.slow_work import Busy, checked_page
-from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
+from app.console.views.batches import REVERSALS_SHOWN, TRANSACTIONS_SHOWN, get_batch
 from app.console.views.send import as_sentence, get_list
 from app.errors import NotFound, Refused
 from app.members.members import APPROVER, SENDER, names_of
 from app.postgres.database import single_statement, snapshot, transaction
 from app.recipient_files.list_file import LEFT_OUT
+from app.reversals.reversal import asked_of, of_batches
 from app.uploads import listed, sent_before, uploads
 from app.uploads.sent_before import NewList
 from app.uploads.uploads import UNSENT_KEPT_DAYS, UploadRow
@@ -59,9 +60,9 @@ def outcome(token: str) -> Page:
         may_answer = current_member().may(APPROVER) and not approval.is_own(
             connection, calling_member(connection), rows[0]
         )
+        after = _after_issue(connection, upload, rows)
         recipients = recipients_of_all(connection, rows, first=first, at_most=TRANSACTIONS_SHOWN)
         sender = names_of(connection, [upload.member_id])[upload.member_id]
-        sums = sums_of(connection, [row.id for row in rows], organization_id=upload.organization_id)
     return render_template(
         "console/outcome.html",
         upload=upload,
@@ -76,12 +77,24 @@ def outcome(token: str) -> Page:
         points=sum(row.debited_amount or 0 for row in rows),
         unpaid=sum(row.recipient_count - (row.debited_count or 0) for row in rows if row.is_final),
         may_answer=may_answer,
+        **after,
         recipients=recipients,
         first=first,
         page_size=TRANSACTIONS_SHOWN,
-        sums=sums,
         ended=sorted({row.status for row in rows}) if all(row.status in NEVER_ISSUED for row in rows) else [],
     )
+
+
+def _after_issue(connection: Connection, upload: UploadRow, rows: Sequence[Batch]) -> dict[str, Any]:
+    """Return what the page of a sent list shows of its transactions, and what was taken back of them."""
+    ids, of = [row.id for row in rows], {"organization_id": upload.organization_id}
+    reversed_by = of_batches(connection, ids, upload.scope, at_most=REVERSALS_SHOWN)
+    return {
+        "sums": sums_of(connection, ids, **of),
+        "reversals": reversed_by,
+        "authors": authors_of(connection, reversed_by),
+        "asked": asked_of(connection, [reversal.id for reversal in reversed_by], **of),
+    }
 
 
 @pages.get("/send/<token>/outcome.csv", defaults={"kind": files.CSV})

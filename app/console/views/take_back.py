@@ -29,7 +29,7 @@ from app.postgres.database import single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals.accept import AcceptedReversal
 from app.reversals.request import Recoverable, ReverseReading, ReverseRequest, recoverable
-from app.reversals.reversal import DONE, QUEUED, Reversal, addresses_asked, asked_of, entries_of, of_batch, reversals
+from app.reversals.reversal import DONE, QUEUED, Reversal, addresses_asked, asked_of, entries_of, of_batches, reversals
 from app.settings import settings
 from app.values.ids import POSITIONS, batch_and_position
 from app.values.numbers import counted
@@ -137,7 +137,7 @@ def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> Accept
     choice, seen = _choice(batch, form), form.seen.data or ""
     expected = amount_of(seen.rpartition(_PARTS)[2].partition(" ")[0])
     reverse_request = choice.request(batch_id, form.reason.data, expected=expected)
-    newest = of_batch(connection, batch_id, who.scope, at_most=_NAMED)
+    newest = of_batches(connection, [batch_id], who.scope, at_most=_NAMED)
     figures = recoverable(connection, reverse_request, who.organization, batch_status=batch.status)
     accepted = reversal_acceptance.accept(connection, who, reverse_request, f"console-{form_id()}")
     if not accepted.existed:
@@ -179,7 +179,7 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         batch = get_batch(connection, batch_id)
         choice = _choice(batch, form)
         figures = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
-        newest = of_batch(connection, batch_id, who.scope, at_most=1)
+        newest = of_batches(connection, [batch_id], who.scope, at_most=1)
         first = _first_shown(choice)
         rows = transactions_of(
             connection, batch.id, first=first, organization_id=batch.organization_id, at_most=TRANSACTIONS_SHOWN
