@@ -52,7 +52,7 @@ def take(connection: Connection) -> Due | None:
 
 
 _DROP = text("DELETE FROM mails WHERE state IN ('done', 'given_up') AND due_at <= (SELECT clock_timestamp())")
-# Members who have not chosen a password yet cannot look.
+# Whoever has neither a password nor a link that works cannot look.
 _ADDRESS = text(f"""
     WITH news AS (
         DELETE FROM mails
@@ -66,8 +66,8 @@ _ADDRESS = text(f"""
                      WHERE (o.member_id, o.kind, o.sandbox) = (m.id, n.kind, n.sandbox) AND o.state <> 'given_up'))
     FROM news n
     LEFT JOIN LATERAL (SELECT * FROM batches WHERE batches.id = n.batch_id LIMIT 1) b ON true
-    JOIN members m ON m.organization_id = n.organization_id AND m.removed_at IS NULL AND m.password_hash IS NOT NULL
-                      AND n.kind <> ALL (m.mails_off)
+    JOIN members m ON m.organization_id = n.organization_id AND m.removed_at IS NULL AND n.kind <> ALL (m.mails_off)
+                      AND (m.password_hash IS NOT NULL OR m.link_expires_at > clock_timestamp())
     WHERE CASE n.kind
           WHEN '{AWAITING}' THEN m.role IN ('{APPROVER}', '{ADMIN}')
                                  AND NOT {is_one_person(("b.member_id", "b.api_key_id"), ("m.id", "NULL"))}

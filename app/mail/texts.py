@@ -39,7 +39,9 @@ class _Reader(NamedTuple):
     email: str
     first_name: str
     time_zone: str
+    role: str
     mails_off: list[str]
+    has_password: bool
     link_hash: bytes | None
 
 
@@ -74,7 +76,7 @@ def write(connection: Connection, due: Due, *, url: str) -> Mail | None:
     secret = None
     if due.kind == LINK:
         secret = _working(due.links, reader)
-        content = None if secret is None else _link(secret, name, url)
+        content = None if secret is None else _link(secret, reader, name, url)
     elif due.kind == LOW_BALANCE:
         content = _low(organization, pages)
     else:
@@ -89,7 +91,7 @@ def write(connection: Connection, due: Due, *, url: str) -> Mail | None:
 
 
 _READER = text("""
-    SELECT email, first_name, time_zone, mails_off,
+    SELECT email, first_name, time_zone, role, mails_off, password_hash IS NOT NULL AS has_password,
            CASE WHEN link_expires_at > clock_timestamp() THEN link_hash END AS link_hash
     FROM members WHERE id = :id AND removed_at IS NULL
 """)
@@ -107,9 +109,15 @@ def _working(links: Sequence[str], reader: _Reader) -> str | None:
     return None
 
 
-def _link(token: str, name: str, url: str) -> _Content:
-    about = f"With this link you choose your password for the console of {name}."
-    return "choose your password", f"{about} It works once, and for {LINK_HOURS} hours.\n{link_to(token, url=url)}"
+def _link(token: str, reader: _Reader, name: str, url: str) -> _Content:
+    role = f"{'an' if reader.role[0] == 'a' else 'a'} {reader.role}"
+    title, about = "choose your password", f"Somebody made a link with which you choose another password at {name}"
+    if not reader.has_password:
+        title, about = (
+            "you are invited",
+            f"You are invited to the console of {name}, as {role}. Choose a password there",
+        )
+    return title, f"{about}. The link works once, and for {LINK_HOURS} hours.\n{link_to(token, url=url)}"
 
 
 def _low(organization: WholeOrganization, pages: str) -> _Content | None:

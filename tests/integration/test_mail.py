@@ -274,12 +274,16 @@ def test_an_invitation_goes_by_mail_and_its_link_stands_there_alone(
     app: Flask, acme: Members, office: PostOffice
 ) -> None:
     mary = visitor(app, acme.organization_id, "admin")
-    fields = {"email": "new@example.com", "first_name": "Nea", "last_name": "", "role": "sender"}
+    fields = {"email": "new@bücher.example", "first_name": "Nea", "last_name": "", "role": "sender"}
     page = mary.post("/members", of="/members", **fields)
     assert "It is sent there by e-mail too" in page.text
+    books.execute("UPDATE organizations SET name = 'Müller\n& Co'")
     _post()
     link = f"{_URL}/console/link/"
-    [text] = [mail.get_content() for mail in office.mails if mail["To"] == "new@example.com"]
+    [mail] = [mail for mail in office.mails if mail["To"] == "new@xn--bcher-kva.example"]
+    assert mail["Subject"] == "Müller & Co: you are invited"
+    text = mail.get_content()
+    assert "You are invited to the console of Müller & Co, as a sender." in text
     token = text.partition(link)[2].split()[0]
     assert f"{link}{token}" in page.text
     assert app.test_client().get(f"/console/link/{token}").status_code == 200

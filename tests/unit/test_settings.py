@@ -3,6 +3,7 @@
 import pytest
 
 from app.errors import SettingsError
+from app.mail.server import require_public_url
 from app.settings import misspelt_settings, settings, without_password
 
 
@@ -88,6 +89,8 @@ def test_mail_needs_a_server_and_whom_it_comes_from(url: str, monkeypatch: pytes
         settings.cache_clear()
         assert (settings().smtp_url, settings().mail_from) == (url, sender)
         assert "hush" not in repr(settings())
+    with pytest.raises(SettingsError, match="POINTS_PUBLIC_URL is missing: links in mail begin with it"):
+        require_public_url()
 
 
 _NOT_MISSPELT = """
