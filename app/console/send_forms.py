@@ -179,9 +179,9 @@ class TermsForm(MomentForm):
 
 
 class IssueForm(FlaskForm):
-    """The last step. `seen` is the digest of what the page showed to the member."""
+    """The last step. `seen` has the digests of what the page showed to the member."""
 
-    seen = HiddenField(validators=[Regexp("^[0-9a-f]{64}$")])
+    seen = HiddenField(validators=[Regexp("^[0-9a-f]+$")])
     again = HiddenField()
 
 

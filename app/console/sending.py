@@ -1,6 +1,7 @@
 """Lists in the console: what a list costs now, the digest of all that the last page shows, and issuing it."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
@@ -18,7 +19,7 @@ from app.console.blueprints import current_zone
 from app.console.caller import record
 from app.console.forms import in_words
 from app.errors import InvalidRequest, MayNotIssue, PointsError, Refused
-from app.organizations import get_whole
+from app.organizations import WholeOrganization, get_whole
 from app.recipient_files.recipients import body_of
 from app.settings import settings
 from app.uploads import parts as upload_parts
@@ -48,14 +49,24 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
         raise Refused(f"The list can no longer be sent as it was checked: {why}") from None
 
 
-class ListChanged(Refused):
-    """The list, or whom the balance pays of it, is not what the page showed."""
+# What the last page shows, in the order of the parts of `Cost.seen`.
+_SHOWN = (
+    *("the list", "what the balance pays of it", "the limit above which an approval is needed"),
+    *("how long points are held", "the time, the time zone or “all or nobody”", "what its recipients were sent before"),
+)
+_DIGITS = 16  # Of each part.
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The list was changed since you looked, or the balance now pays more or less of it, or its recipients were"
-            " sent points meanwhile: look at this page again before you issue points."
-        )
+
+class ListChanged(Refused):
+    """The list, or something else that the page showed, is not what it was then."""
+
+    def __init__(self, seen: str = "", now: str = "") -> None:
+        places = [place * _DIGITS for place in range(len(_SHOWN))]
+        changed = [
+            what for what, at in zip(_SHOWN, places, strict=True) if seen[at : at + _DIGITS] != now[at : at + _DIGITS]
+        ]
+        what = " and ".join(changed) or "the list"
+        super().__init__(f"Since you looked, {what} has changed: look at this page again before you issue points.")
 
 
 def issue(
@@ -80,7 +91,7 @@ def issue(
         raise ListChanged  # A question is open: the list is not checked now.
     now = cost(connection, who, upload)
     if now.seen != seen:
-        raise ListChanged
+        raise ListChanged(seen, now.seen)
     if now.refusal is not None:
         raise now.refusal
     if not is_meant and now.before.must_be_meant:
@@ -123,9 +134,10 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
 class Cost(NamedTuple):
     """What a list costs now: verify's answer for the whole list, and whom the balance pays of its batches.
 
-    `refusal` is why no button could issue or schedule anything of it; None when it can. `seen` is a digest of all that
+    `refusal` is why no button could issue or schedule anything of it; None when it can. `seen` has digests of all that
     the last page shows, so that its button does just that. `before` tells of earlier sends to the recipients. Batches
-    of more than `approval_above` points await an approval; None: none does.
+    of more than `approval_above` points await an approval; None: none does. Points of who has no account are held for
+    `held_days`; None: without end.
     """
 
     verdict: verify.Verdict
@@ -133,6 +145,7 @@ class Cost(NamedTuple):
     before: SentBefore
     refusal: PointsError | None
     approval_above: int | None
+    held_days: int | None
     seen: str
 
 
@@ -150,9 +163,10 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
         fault = bounds_fault(upload.send_at, now=now_of(connection, upload.scope))
     late = None if fault is None else Refused(late_sentence(fault))
     before = sent_before(connection, upload)
-    above = get_whole(connection, organization.id).approval_above
-    seen = _seen(upload, payable, before, above)
-    return Cost(verdict, payable, before, _refusal(upload, verdict, late), above, seen)
+    whole = get_whole(connection, organization.id)
+    seen = _seen(upload, payable, before, whole)
+    refusal = _refusal(upload, verdict, late)
+    return Cost(verdict, payable, before, refusal, whole.approval_above, whole.held_days, seen)
 
 
 def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -> PointsError | None:
@@ -176,14 +190,20 @@ def late_sentence(fault: str) -> str:
     return in_words(fault, "The time to issue it")
 
 
-def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, approval_above: int | None) -> str:
-    scope = (upload.id, upload.sandbox, *upload.details)
-    settled = (upload.recipients, upload.points, approval_above)
+def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, whole: WholeOrganization) -> str:
     when = None if upload.send_at is None else (timestamp(upload.send_at), current_zone())
     lately = before.lately
-    earlier = [
-        *(before.same_list or ()),
-        *(lately.same, lately.same_label, lately.same_amount, lately.batch_count),
-        *([batch.id, batch.recipients] for batch in lately.batches),
-    ]
-    return hashlib.sha256(orjson.dumps([*scope, *settled, *payable, upload.atomic, when, earlier])).hexdigest()
+    parts: Sequence[Sequence[object]] = (
+        [upload.id, upload.sandbox, *upload.details, upload.recipients, upload.points, payable.parts, payable.digest],
+        [payable.recipients, payable.points],
+        [whole.approval_above],
+        [whole.held_days],
+        [upload.atomic, when],
+        [
+            *(before.same_list or ()),
+            *(lately.same, lately.same_label, lately.same_amount, lately.batch_count),
+            *([batch.id, batch.recipients] for batch in lately.batches),
+        ],
+    )
+    assert len(parts) == len(_SHOWN), "each part has its words"
+    return "".join(hashlib.sha256(orjson.dumps(part)).hexdigest()[:_DIGITS] for part in parts)

@@ -45,6 +45,8 @@ _STATE = f"""
          WHEN credited THEN '{CREDITED}' WHEN debited THEN '{HELD}' ELSE '{UNPAID}' END
 """
 
+_MODE = Column("mode", "CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END")
+
 COLUMNS: Mapping[str, Sequence[Column]] = {
     TRANSACTIONS: (
         Column("transaction_id", f"id * {POSITIONS} + position"),
@@ -59,6 +61,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("state", _STATE),
         Column("balance", "balance"),
         Column("sender", "sender_name", is_text=True),
+        _MODE,
     ),
     BATCHES: (
         Column("batch_id", "id"),
@@ -71,6 +74,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("debited", "debited_count"),
         Column("points", "debited_amount"),
         Column("balance", "current_balance"),
+        _MODE,
     ),
     REVERSALS: (
         Column("reversal_id", "id"),
@@ -82,6 +86,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("sender", "sender_name", is_text=True),
         Column("points", "reversed_amount"),
         Column("balance", "current_balance"),
+        _MODE,
     ),
 }
 # The columns that the last line sums.

@@ -68,7 +68,8 @@ class Source:
 
     def _end_of_piece(self, start: CursorPosition | None) -> str:
         """Return the statement of the last batch or reversal of the piece, by the rows that it would look at."""
-        is_looked_into = self.kind == TRANSACTIONS or (self.kind == BATCHES and self.filters.credit is not None)
+        is_searched = self.filters.credit is not None or self.filters.label_part is not None
+        is_looked_into = self.kind == TRANSACTIONS or (self.kind == BATCHES and is_searched)
         moment, weight = MOMENTS[self.kind], "recipient_count" if is_looked_into else "1"
         return f"""
             SELECT {moment} AS moment, id FROM (
@@ -84,9 +85,13 @@ class Source:
         begin = "" if start is None else f"({moment}, id) {_after(self.kind, start)}"
         conditions = filters.head_conditions(moment=moment, begin=begin)
         if filters.email_key is not None:  # Of a batch: it has a transaction of that address.
-            flags = " AND ".join(["true", *filters.flag_conditions()])
-            rows = addresses.from_index(filters, "*")
-            conditions.append(f"id = ANY(ARRAY(SELECT batch_id FROM {rows} WHERE {flags}))")
+            of_label = [] if filters.label_part is None else [batch_pages.LABEL_OF_ROW]
+            flags = " AND ".join(["true", *filters.flag_conditions(), *of_label])
+            rows = addresses.from_index(filters, f"batch_id, {COLUMNS_OF_TRANSACTION}")
+            label = (
+                "CROSS JOIN LATERAL (SELECT label FROM batches WHERE id = t.batch_id LIMIT 1) its" if of_label else ""
+            )
+            conditions.append(f"id = ANY(ARRAY(SELECT batch_id FROM {rows} {label} WHERE {flags}))")
         return " AND ".join(conditions)
 
     def _rows(self, start: CursorPosition | None) -> str:
@@ -94,10 +99,13 @@ class Source:
         heads = f"{self._heads(start)} AND ({moment}, id) <= (:end_moment, :end_id)"
         if self.kind == REVERSALS:
             matches = " AND ".join(["true", *self.filters.batch_conditions()])
-            return f"FROM (SELECT {reversals.columns}, {SENDER} FROM reversals WHERE {heads}) r WHERE {matches}"
+            return (
+                f"FROM (SELECT {reversals.columns}, sandbox, {SENDER} FROM reversals WHERE {heads}) r WHERE {matches}"
+            )
         if self.kind == BATCHES:
-            flags = "true" if self.filters.email_key is not None else batch_pages.flags(self.filters)
-            matches = " AND ".join([flags, *self.filters.batch_conditions()])
+            matches = " AND ".join([batch_pages.flags(self.filters), *self.filters.batch_conditions()])
+            if self.filters.email_key is not None:  # Its rows have matched.
+                matches = " AND ".join(["true", *self.filters.batch_conditions(label="true")])
             return f"FROM (SELECT {FROM_BATCHES}, {SENDER} FROM batches WHERE {heads}) looked_at WHERE {matches}"
         batches = (
             f"SELECT {FROM_BATCHES}, {SENDER}, {ISSUED_AT} FROM batches WHERE {heads} AND {far.of_batch(self.filters)}"

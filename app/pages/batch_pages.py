@@ -17,6 +17,8 @@ from app.pages.statements import (
 )
 from app.values.ids import POSITIONS
 
+LABEL_OF_ROW = "strpos(lower(coalesce(own_label, label)), :label_part) > 0"
+
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
 
@@ -55,9 +57,10 @@ def totals(connection: Connection, filters: Filters, first: Page[Batch], *, limi
         return Totals(len(first.rows), points, is_whole=first.next is None)
     conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
     statement = f"""
-        SELECT count(*) FILTER (WHERE {conditions}) AS batches, count(*) < :looked_at_max AS is_whole,
-               coalesce(sum(debited_amount) FILTER (WHERE {conditions}), 0) AS points
-        FROM ({batches_looked_at(filters)}) looked_at
+        SELECT count(*) FILTER (WHERE matches) AS batches, bool_and(rows_read < :looked_at_max) AS is_whole,
+               coalesce(sum(debited_amount) FILTER (WHERE matches), 0) AS points
+        FROM (SELECT rows_read, debited_amount, CASE WHEN rows_read < :looked_at_max THEN {conditions} END AS matches
+              FROM ({_weighed(filters)}) looked_at OFFSET 0) found
     """
     connection.execute(INDEX_ORDER_ONLY)
     row: Any = connection.execute(text(statement), filters.parameters() | {"looked_at_max": FAR_BATCHES_MAX}).one()
@@ -65,19 +68,26 @@ def totals(connection: Connection, filters: Filters, first: Page[Batch], *, limi
 
 
 def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
-    """Return the statement of a page of an organization's batches.
-
-    A batch counts as one row looked at. With a filter on credits it counts as all its transactions: PostgreSQL may
-    have to read all of them.
-    """
+    """Return the statement of a page of an organization's batches."""
     begin = "" if start is None else "(created_at, id) <= (:start_moment, :start_id)"
     conditions = " AND ".join([flags(filters), *filters.batch_conditions()])
-    weight = "1" if filters.credit is None else "recipient_count"
     return f"""
-        SELECT {SHOWN_BATCH}, rows_read FROM (
-            SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read
-            FROM ({batches_looked_at(filters, begin=begin)}) b ORDER BY {_NEWEST_FIRST}
-        ) looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows
+        SELECT {SHOWN_BATCH}, rows_read FROM ({_weighed(filters, begin)}) looked_at
+        WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows
+    """
+
+
+def _weighed(filters: Filters, begin: str = "") -> str:
+    """Return the statement of the batches that a page looks at, numbered by the rows looked at.
+
+    A batch counts as one row. With a filter on credits it counts as all its transactions, and with one on labels as all
+    labels of its items: PostgreSQL may have to read all of them.
+    """
+    weight = "1" if filters.label_part is None else "CASE WHEN has_labels THEN recipient_count ELSE 1 END"
+    weight = weight if filters.credit is None else "recipient_count"
+    return f"""
+        SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read
+        FROM ({batches_looked_at(filters, begin=begin)}) b ORDER BY {_NEWEST_FIRST}
     """
 
 
@@ -107,7 +117,8 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
     A batch may have several such rows (items with references, or allowed repeats): only the first counts.
     """
     conditions = address_conditions(filters, moment="created_at")
-    conditions += [*filters.flag_conditions(), *filters.batch_conditions(), *filters.equal("idempotency_key")]
+    conditions += [*filters.flag_conditions(), *filters.batch_conditions(label=LABEL_OF_ROW)]
+    conditions += filters.equal("idempotency_key")
     return f"""
         SELECT {SHOWN_BATCH}, transaction_id, rows_read, above FROM (
             SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) AS above

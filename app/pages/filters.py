@@ -28,6 +28,13 @@ BY_API = 0
 
 _COLUMN_OF_AUTHOR = {MEMBER: "member_id", PLATFORM_KEY: "platform_key_id", OPERATOR: "operator"}
 
+# A batch has a label, and so may each of its items.
+_LABEL_OF_BATCH = """
+    (strpos(lower(label), :label_part) > 0
+     OR has_labels AND EXISTS (SELECT FROM unnest((SELECT labels FROM batches WHERE id = looked_at.id)) AS own (label)
+                               WHERE strpos(lower(own.label), :label_part) > 0))
+"""
+
 # `debited` and `credited` of a transaction in each state.
 _NO_FLAGS: tuple[bool | None, bool | None] = (None, None)
 _FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
@@ -164,11 +171,11 @@ class Filters:
             conditions.append("points_left IS DISTINCT FROM 0")
         return conditions
 
-    def batch_conditions(self) -> list[str]:
-        """Return the conditions on a batch that no index serves: its rows are read one by one."""
+    def batch_conditions(self, *, label: str = _LABEL_OF_BATCH) -> list[str]:
+        """Return the conditions on a batch that no index serves: its rows are read one by one, as `looked_at`."""
         conditions = self.own_conditions() + self.sender_conditions()
         if self.label_part is not None:
-            conditions.append("strpos(lower(label), :label_part) > 0")
+            conditions.append(label)
         if self.points is not None:
             conditions.append("debited_amount = :points")
         if self.seen_by is not None:

@@ -122,7 +122,12 @@ class Listing(Generic[NounRow]):
 
 # What is read of the table of batches, the same by its names, and all fields of `Batch`.
 FROM_BATCHES = ", ".join(
-    [*batches.of_table, f"{approval_of()} AS approval", "payable_totals IS NULL AS pays_the_first"]
+    [
+        *batches.of_table,
+        f"{approval_of()} AS approval",
+        "payable_totals IS NULL AS pays_the_first",
+        "labels IS NOT NULL AS has_labels",
+    ]
 )
 BATCH = ", ".join([*batches.of_table, "approval"])
 # Read of the rows of the page only.

@@ -103,6 +103,9 @@ def test_batches_are_found_by_part_of_a_label_sender_points_and_day(one: Visitor
         return listed
 
     assert ids("label=SPRING") == ["4", "1"]
+    assert ids("label=autumn") == ["2"], "an item has it"
+    assert ids(f"label=autumn&email={BOB}") == ["2"]
+    assert ids("label=autumn&email=zo%C3%AB@example.com") == [], "another item has it"
     assert ids("sender=1") == ["2"]
     assert ids("sender=0&label=100%25") == ["1"]
     assert ids("points=50") == ["2"]
@@ -110,6 +113,17 @@ def test_batches_are_found_by_part_of_a_label_sender_points_and_day(one: Visitor
     assert ids("created_to=2020-01-01") == []
     assert "2 batches, 920 points issued" in words_of(one.get("/batches?label=spring"))
     assert _file(one, "/batches.csv?sender=1")[0]["sender"] == "Ann Viewer"
+    assert "1 batch, 50 points issued" in words_of(one.get("/batches?label=autumn"))
+
+
+def test_a_file_names_its_mode_in_its_name_and_in_a_column(one: Visitor) -> None:
+    for kind in ("transactions", "batches"):
+        saved = one.get(f"/{kind}.csv")
+        assert f"filename={kind}-live.csv" in saved.headers["Content-Disposition"]
+        assert {row["mode"] for row in _file(one, f"/{kind}.csv")} == {"live"}
+    sandbox = one.get("/console/sandbox/reversals.csv")
+    assert "filename=reversals-sandbox.csv" in sandbox.headers["Content-Disposition"]
+    assert "mode" in sandbox.text.splitlines()[0]
 
 
 def test_who_is_in_a_batch_that_is_not_issued_yet_is_found(one: Visitor) -> None:

@@ -477,7 +477,7 @@ def test_a_month_is_downloaded_as_csv_and_for_excel(app: Flask) -> None:
     one = visitor(app, organization_id, "viewer")
     [month] = re.findall(r"<h1>Statement of ([0-9-]+)</h1>", one.get("/statement").text)
     text = one.get(f"/statement.csv?month={month}")
-    assert f"statement-{month}.csv" in text.headers["Content-Disposition"]
+    assert f"statement-{month}-live.csv" in text.headers["Content-Disposition"]
     lines = list(csv.DictReader(StringIO(text.text.removeprefix("\ufeff"))))
     assert lines[0]["date"] == f"{month}-01"
     assert sum(int(line["debited"]) for line in lines) == 200

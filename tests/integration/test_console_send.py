@@ -193,7 +193,7 @@ def test_what_has_changed_since_the_last_page_is_shown_before_anything_is_issued
     before = value("SELECT count(*) FROM batches")
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert refused.status_code == 409
-    assert what == "suspended" or "since you looked" in refused.text
+    assert what == "suspended" or "Since you looked, " in refused.text
     assert (value("SELECT count(*) FROM batches"), value("SELECT max(sent_at) FROM uploads")) == (before, None)
     again = ann.client.post(f"{path}/confirm", data=hidden(refused) | {"again": "yes"})
     if status is None:
@@ -219,7 +219,24 @@ def test_a_button_for_one_time_schedules_nothing_for_another(
     change(ann, path)
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert (refused.status_code, value("SELECT count(*) FROM batches")) == (409, 0)
+    assert "Since you looked, the time, the time zone or “all or nobody” has changed" in words_of(refused)
     assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
+
+
+def test_what_has_changed_since_the_page_of_the_button_is_said(ann: Visitor) -> None:
+    path = checked(ann, _EIGHT, amount="10")
+    for change, says in (
+        ("held_days = 30", "how long points are held has changed"),
+        ("approval_above = 1000", "the limit above which an approval is needed has changed"),
+        ("balance = 15, held_days = 31", "what the balance pays of it and how long points are held has changed"),
+    ):
+        form = hidden(ann.get(f"{path}/confirm"))
+        books.rewrite(f"UPDATE organizations SET {change}")
+        refused = ann.client.post(f"{path}/confirm", data=form)
+        assert refused.status_code == 409
+        assert f"Since you looked, {says}" in words_of(refused)
+    for page in ("cost", "confirm"):
+        assert "account are held for 31 days, then they go back" in words_of(ann.get(f"{path}/{page}"))
 
 
 def test_the_button_of_one_list_or_mode_issues_no_other(ann: Visitor) -> None:
@@ -238,7 +255,7 @@ def test_a_list_that_another_window_has_left_with_a_question_is_not_issued(ann: 
     assert ann.post(path, of=path, amount="").status_code == 303
     asked = ann.client.post(f"{path}/confirm", data=form)
     assert (asked.status_code, asked.location) == (303, path)
-    assert "Nothing was issued. The list was changed since you looked" in ann.get(path).text
+    assert "Nothing was issued. Since you looked, the list has changed" in ann.get(path).text
     assert value("SELECT count(*) FROM batches") == 0
 
 

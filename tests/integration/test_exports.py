@@ -97,7 +97,8 @@ def _listed(kind: str, filters: Filters) -> list[dict[str, str]]:
             if start is None:
                 break
     cells = _transactions(found[::-1]) if kind == TRANSACTIONS else _others(kind, found[::-1])
-    return [{name: _cell(value) for name, value in row.items()} for row in cells]
+    mode = {"mode": "sandbox" if filters.sandbox else "live"}
+    return [{name: _cell(value) for name, value in (row | mode).items()} for row in cells]
 
 
 def _cell(value: Any) -> str:

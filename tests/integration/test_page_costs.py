@@ -214,6 +214,25 @@ def test_a_search_for_who_waits_looks_no_further_than_it_may(full: Engine, monke
         assert explained.buffers <= waiting.LOOKED_AT_MAX
 
 
+def test_a_search_for_a_label_reads_no_more_labels_of_items_than_it_may(
+    full: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_pages, "FAR_BATCHES_MAX", 100_000)  # As many as the newest ten batches have.
+    filters = Filters(organization_id=1, sandbox=False, label_part="nobody's")
+    with full.connect() as connection:  # Never committed: other tests use the same rows.
+        connection.execute(text("SET LOCAL session_replication_role = replica"))  # Rows are written once.
+        connection.execute(_LABELLED)
+        explained: Any = Explained(connection)
+        page = batch_pages.page(explained, filters, start=None, limit=LIMIT, is_far=True)
+        totals = batch_pages.totals(explained, filters, page, limit=0)
+        connection.rollback()
+    assert (page.rows, page.next is None, totals, explained.scanned) == ([], False, (0, 0, False), set())
+    assert explained.buffers <= far.FAR_MAX / 100
+
+
+_LABELLED = text("""
+    UPDATE batches SET labels = array_fill('spring'::text, ARRAY[recipient_count]) WHERE recipient_count > 1
+""")
 _SCHEDULED = text("""
     INSERT INTO batches (id, organization_id, sandbox, amount, atomic, recipient_count, emails, status, send_at)
     OVERRIDING SYSTEM VALUE

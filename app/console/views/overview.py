@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from app import organizations
 from app.batches import awaiting, schedule
 from app.console import files
-from app.console.blueprints import current_scope, is_sandbox, pages
+from app.console.blueprints import LIVE, SANDBOX, current_scope, is_sandbox, pages
 from app.console.caller import Authors, authors_of
 from app.ledger import refill
 from app.members.members import names_of
@@ -50,7 +50,7 @@ def statement() -> str:
 @pages.get("/statement.xlsx", defaults={"kind": files.XLSX})
 def statement_file(kind: str) -> Response:
     month, of_month = long_read(_of_month)
-    name = f"statement-{month.name}{'-sandbox' if is_sandbox() else ''}"
+    name = f"statement-{month.name}-{SANDBOX if is_sandbox() else LIVE}"
     return files.file(kind, name, HEADING, of_month.rows(), lines=len(of_month.days))
 
 

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
-from flask import Response, render_template, request
+from flask import Response, g, render_template, request
 from sqlalchemy import Connection
 from wtforms import EmailField, SelectChoice, SelectField, StringField
 from wtforms.form import BaseForm
@@ -274,7 +274,7 @@ def _file(of: Search) -> Response:
             yield files.MARK.encode()
         yield from export.content(searches.turn_of_many)
 
-    return save_as(Response(content(), content_type="text/csv; charset=utf-8"), f"{of.kind}.csv")
+    return save_as(Response(content(), content_type="text/csv; charset=utf-8"), f"{of.kind}-{g.mode}.csv")
 
 
 # The rows of a file that are read at a time, and in all.
