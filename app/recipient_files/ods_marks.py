@@ -3,10 +3,10 @@
 import re
 from typing import IO
 
-from app.recipient_files.workbook_marks import ERROR, FORMULA, PERCENTAGE, SCIENTIFIC, Marks, parser
+from app.recipient_files.workbook_marks import ERROR, FORMULA, PADDED, PERCENTAGE, SCIENTIFIC, Marks, parser
 
 _ERROR = re.compile(r"#(N/A|NAME\?|REF!|DIV/0!|VALUE!|NULL!|NUM!)|Err:[0-9]+")
-_SCIENTIFIC = re.compile("[0-9][Ee][+-]?[0-9]")
+_SIGN = re.compile("(?P<scientific>[0-9][Ee][+-]?[0-9])|^0[0-9]")
 _CELLS = ("table:table-cell", "table:covered-table-cell")
 
 
@@ -69,6 +69,6 @@ class Ods:
                 return ERROR
             if kind is None or (kind in ("float", "percentage", "currency") and "office:value" not in cell):
                 return FORMULA
-        if kind == "float" and _SCIENTIFIC.search(text):
-            return SCIENTIFIC
+        if kind == "float" and (sign := _SIGN.search(text)):
+            return SCIENTIFIC if sign["scientific"] else PADDED
         return PERCENTAGE if kind == "percentage" else None

@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 from xml.parsers import expat  # A file that declares a document type, and so entities, is refused.
 
-ERROR, FORMULA, PERCENTAGE, SCIENTIFIC = range(4)
+ERROR, FORMULA, PERCENTAGE, SCIENTIFIC, PADDED = range(5)
 
 # The first row and column of merged cells, and the last; all are counted from 0.
 Range = tuple[tuple[int, int], tuple[int, int]]
@@ -46,9 +46,12 @@ def _refuse(*_: object) -> None:
 
 # What a format of numbers shows as it is.
 _LITERAL = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+_SIGNS = {PERCENTAGE: re.compile("%"), SCIENTIFIC: re.compile("[Ee][+-]"), PADDED: re.compile("^00+(;|$)")}
 
 
 @cache
 def kind_of(number_format: str) -> int | None:
+    """Return how a format shows a number; None: in its own digits, perhaps rounded or with separators."""
     plain = _LITERAL.sub("", number_format)
-    return PERCENTAGE if "%" in plain else SCIENTIFIC if re.search("[Ee][+-]", plain) else None
+    found = (kind for kind, sign in _SIGNS.items() if sign.search(plain))
+    return next(found, None)

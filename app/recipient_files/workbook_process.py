@@ -33,7 +33,7 @@ from python_calamine import (
 
 from app.recipient_files import xls_marks, xlsx_marks
 from app.recipient_files.ods_marks import Ods
-from app.recipient_files.workbook_marks import ERROR, FORMULA, PERCENTAGE, SCIENTIFIC, Marks, Range
+from app.recipient_files.workbook_marks import ERROR, FORMULA, PADDED, PERCENTAGE, SCIENTIFIC, Marks, Range
 
 UNREADABLE, PROTECTED, TOO_LARGE = 2, 3, 4
 
@@ -55,6 +55,7 @@ _DOUBTS = {
     ERROR: "the error {}: correct the formula, or type what is meant",
     FORMULA: "a formula whose value is not stored: open the workbook in a spreadsheet program, and save it there",
     PERCENTAGE: "the percentage {}: type what is meant as a plain number",
+    PADDED: "the number {}, which its format shows with zeros in front: format the cell as text, and type it anew",
     SCIENTIFIC: "the number {} in scientific notation: format the cell as text, and type all digits anew",
 }
 _MERGED = "a part of the merged cell “{}”: unmerge it, and fill in each row"
@@ -147,13 +148,16 @@ def _mark(row: list[str], values: Sequence[Cell], marks: Mapping[int, tuple[int,
     for column, (kind, text) in marks.items():
         if column >= len(row):
             continue
-        shown = text
-        if kind in (PERCENTAGE, SCIENTIFIC):
-            value = values[column]
+        shown, value = text, values[column]
+        if kind in _SHOWN:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
-            shown = text or (f"{value * 100:.15g}%" if kind == PERCENTAGE else f"{value:E}")
+            shown = text or _SHOWN[kind].format(value * 100 if kind == PERCENTAGE else value)
         row[column] = f"{_text(shown)}{DOUBT}{_DOUBTS[kind].format(_text(shown))}"
+
+
+# How a number is shown where the file does not tell.
+_SHOWN = {PERCENTAGE: "{:.15g}%", SCIENTIFIC: "{:E}", PADDED: "{:.15g}"}
 
 
 class _Merged:

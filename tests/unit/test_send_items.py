@@ -131,6 +131,43 @@ def _plan(front: PayingFront, people: Path, content: str, *options: str) -> dict
     return {name: value.strip() for name, _, value in (line.partition("  ") for line in plan.splitlines()) if value}
 
 
+_EARNED = f"email;Points earned;Pers. No.;\n{ANN};7;r-1;20\n{BOB};9;r-2;30\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "points", "not_used"),
+    [
+        (["--amount", "5"], [5, 5], ["“Points earned” (2)", "“Pers. No.” (3)", "column 4"]),
+        (["--amount-column", "points EARNED", "--reference-column", "3"], [7, 9], ["column 4"]),
+        (["--amount-column", "4", "--label-column", "Pers. No."], [20, 30], ["“Points earned” (2)"]),
+        (["--column", "1", "--amount-column", "2", "--label-column", "4"], [7, 9], ["“Pers. No.” (3)"]),
+    ],
+)
+def test_every_column_is_chosen_or_named_as_not_used(
+    front: PayingFront, people: Path, options: list[str], points: list[int], not_used: list[str]
+) -> None:
+    done = _send(front, people, _EARNED, *options)
+    assert (front.points, done.document["not_used"], done.document["bad"]) == (points, not_used, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        ([], 2, "“Points earned” (2) and column 4 hold figures: choose with --amount-column."),
+        (["--amount", "5", "--amount-column", "2"], 2, "not both"),
+        (["--amount-column", "Pts"], 1, "has no column Pts: its columns are"),
+        (["--amount-column", "1"], 1, "“email” (1) of people.csv can be used for one thing only."),
+        (["--amount-column", "2", "--label-column", "2"], 1, "“Points earned” (2) of people.csv can be used for one"),
+    ],
+)
+def test_a_column_that_cannot_be_meant_pays_nobody(
+    front: PayingFront, people: Path, options: list[str], status: int, words: str
+) -> None:
+    done = _send(front, people, _EARNED, *options)
+    assert (done.status, front.paid) == (status, [])
+    assert words in done.told
+
+
 def test_the_plan_shows_the_sum_the_columns_and_the_first_and_last_addresses(front: PayingFront, people: Path) -> None:
     rows = "".join(f"u{number}@example.com,{number},r{number}\n" for number in range(1, 9))
     shown = _plan(front, people, f"email,points,reference\n{rows}bad@example.com,1.000,\n", "--label", "May")

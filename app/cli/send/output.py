@@ -180,6 +180,7 @@ def _document(run: Run) -> dict[str, Any]:
         "replayed_batches": totals["replayed"],
         "unanswered": run.unanswered,
         "current_balance": run.balance,
+        "not_used": unused_columns(run.list, run.columns),
         "bad": len(bad),
         "bad_lines": [line._asdict() for line in bad],
         "result": str(run.results.path),
