@@ -157,7 +157,7 @@ def _mark(row: list[str], values: Sequence[Cell], marks: Mapping[int, tuple[int,
 
 
 # How a number is shown where the file does not tell.
-_SHOWN = {PERCENTAGE: "{:.15g}%", SCIENTIFIC: "{:E}", PADDED: "{:.15g}"}
+_SHOWN = {PERCENTAGE: "{:.15g}%", SCIENTIFIC: "{:.2E}", PADDED: "{:.15g}"}
 
 
 class _Merged:

@@ -325,9 +325,10 @@ def test_rows_that_a_workbook_hides_are_asked_about_and_the_button_is_for_one_an
     for choice in ("leave-out", "include"):
         assert ann.post(path, of=path, hidden_rows=choice).status_code == 303
         forms[choice], pages[choice] = hidden(ann.get(f"{path}/confirm")), words_of(ann.get(path))
+    assert "4 error@example.com, 3, r-3, #DIV/0! It has in “label” (4) the error #DIV/0!: correct" in pages["include"]
     assert "3 hidden@example.com, 2, r-2, Spring It is hidden in the workbook, and left out" in pages["leave-out"]
     assert "Recipients 2" in pages["include"]
-    assert "4 error@example.com 3 r-3 #DIV/0! It has in “label” (4) the error #DIV/0!: correct" in pages["include"]
+    assert "4 error@example.com 3 r-3 #DIV/0! left out , line 4" in pages["include"]
     assert ann.client.post(f"{path}/confirm", data=forms["leave-out"]).status_code == 409
     assert ann.client.post(f"{path}/confirm", data=forms["include"]).status_code == 303
     books.drain_all(ann.organization_id)
