@@ -42,11 +42,12 @@ alike = Noun(AlikeBatch, "batch", "batches")
 
 
 class SentLately(NamedTuple):
-    """How many recipients were sent the same within `DAYS`, each counted once, by what was most alike.
+    """How many recipients were sent the same within `DAYS`, each address counted once, by what was most alike.
 
     `same`: as many points, with the same label or both without one. `same_label`: other points with the same label.
     `same_amount`: as many points with another label. `batches` are up to `NAMED_MAX` of the `batch_count` batches,
     those with the most of these recipients first. `is_whole` is False if there was more to look at, further back.
+    `compared` is how many addresses there are.
     """
 
     same: int
@@ -55,6 +56,7 @@ class SentLately(NamedTuple):
     batch_count: int
     batches: Sequence[AlikeBatch]
     is_whole: bool
+    compared: int
 
     @property
     def recipients(self) -> int:
@@ -101,11 +103,10 @@ def of_request(
 
 
 _OF_REQUEST = """
-    SELECT number, key, coalesce(total - before, CAST(:amount AS bigint)) AS amount,
+    SELECT key, coalesce(total - before, CAST(:amount AS bigint)) AS amount,
            coalesce(label, CAST(:label AS text)) AS label, reference
     FROM unnest(CAST(:keys AS text[]), CAST(:totals AS bigint[]), array_prepend(0, CAST(:totals AS bigint[])),
-                CAST(:labels AS text[]), CAST(:item_references AS text[]))
-         WITH ORDINALITY AS r (key, total, before, label, reference, number)
+                CAST(:labels AS text[]), CAST(:item_references AS text[])) AS r (key, total, before, label, reference)
     WHERE key IS NOT NULL
 """
 
@@ -114,8 +115,7 @@ def find(connection: Connection, recipients_sql: str, parameters: Mapping[str, A
     """Return who was sent the same lately.
 
     Args:
-        recipients_sql: selects the recipients: `number`, `key` (the normalised address), `amount`, `label` and
-            `reference`.
+        recipients_sql: selects the recipients: `key` (the normalised address), `amount`, `label` and `reference`.
         parameters: those of `recipients_sql`, with `organization_id`, `sandbox` and `but_key`.
     """
     limits: dict[str, Any] = {"looked_at_max": LOOKED_AT_MAX, "batches_max": LOOKED_AT_MAX // _BATCH_WEIGHS + 1}
@@ -123,9 +123,9 @@ def find(connection: Connection, recipients_sql: str, parameters: Mapping[str, A
     connection.execute(_COMPARE_ALL_AT_ONCE)
     row: Any = connection.execute(text(_FIND.format(recipients_sql=recipients_sql)), {**limits, **parameters}).one()
     connection.execute(_AS_USUAL)
-    same, same_label, same_amount, batch_count, ids, recipients, issued_at, is_whole = row
+    same, same_label, same_amount, batch_count, ids, recipients, issued_at, is_whole, compared = row
     named = list(map(AlikeBatch, ids, recipients, issued_at))
-    return SentLately(same, same_label, same_amount, batch_count, named, is_whole)
+    return SentLately(same, same_label, same_amount, batch_count, named, is_whole, compared)
 
 
 # PostgreSQL guesses that there are few recipients, and might compare each with each; or it would collect and sort all
@@ -168,7 +168,7 @@ WITH recipients AS MATERIALIZED ({{recipients_sql}}), its AS MATERIALIZED (
               >= :looked_at_max AS is_beyond
     FROM likely
 ), alike AS MATERIALIZED (
-    SELECT a.number, b.id AS batch_id, b.issued_at,
+    SELECT a.key, b.id AS batch_id, b.issued_at,
            CASE WHEN o.label <> a.label OR (o.label IS NULL) <> (a.label IS NULL) THEN 2
                 WHEN o.amount <> a.amount THEN 1 ELSE 0 END AS kind
     FROM looked_at b
@@ -187,7 +187,7 @@ WITH recipients AS MATERIALIZED ({{recipients_sql}}), its AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM transactions
                       WHERE batch_id = b.id AND position = o.place - 1 AND (points_left = 0 OR NOT debited) OFFSET 0)
 ), of_batches AS (
-    SELECT batch_id, issued_at, count(DISTINCT number) AS recipients FROM alike GROUP BY batch_id, issued_at
+    SELECT batch_id, issued_at, count(DISTINCT key) AS recipients FROM alike GROUP BY batch_id, issued_at
 ), named AS (
     SELECT * FROM of_batches ORDER BY recipients DESC, issued_at DESC NULLS FIRST, batch_id DESC LIMIT :named_max
 )
@@ -196,6 +196,7 @@ SELECT count(*) FILTER (WHERE kind = 0), count(*) FILTER (WHERE kind = 1), count
        coalesce((SELECT array_agg(batch_id) FROM named), '{{{{}}}}'),
        coalesce((SELECT array_agg(recipients) FROM named), '{{{{}}}}'),
        coalesce((SELECT array_agg(issued_at) FROM named), '{{{{}}}}'),
-       NOT EXISTS (SELECT FROM looked_at WHERE is_beyond)
-FROM (SELECT number, min(kind) AS kind FROM alike GROUP BY number) of_recipients
+       NOT EXISTS (SELECT FROM looked_at WHERE is_beyond),
+       (SELECT count(*) FROM (SELECT DISTINCT key FROM recipients) addresses)
+FROM (SELECT key, min(kind) AS kind FROM alike GROUP BY key) of_recipients
 """

@@ -154,8 +154,9 @@ def decide(
         if changes and is_bound:
             raise ListChanged(changes)
         news = [rule(connection, who, batch) for batch in due]
-        if any(news):
-            more = f"with {counted(len(due) - 1, 'more batch', 'es')} of its list" if len(due) > 1 else ""
-            told = ", ".join(filter(None, (more, detail)))[: actions.DETAIL_LENGTH_MAX]
-            record(connection, action, due[0].id, told or None)
+        more = f"with {counted(len(due) - 1, 'more batch', 'es')} of its list" if len(due) > 1 else ""
+        told = ", ".join(filter(None, (more, detail)))[: actions.DETAIL_LENGTH_MAX]
+        for batch, is_news in zip(due, news, strict=True):
+            if is_news:
+                record(connection, action, batch.id, told or None)
     return Decided(target, due, news, changes)

@@ -101,6 +101,33 @@ _PAYABLE = text("""
 """)
 
 
+class Repeated(NamedTuple):
+    """An address that stands on several lines of a list, each with a reference of its own, and its points together."""
+
+    email: str
+    lines: int
+    points: int
+
+
+# As many as a person reads on a page.
+_REPEATED_MAX = 10
+
+
+def repeated(connection: Connection, upload_id: int, *, amount: int | None) -> list[Repeated]:
+    """Return addresses that stand on several lines of a list, those with most points."""
+    parameters = {"upload_id": upload_id, "amount": amount, "at_most": _REPEATED_MAX}
+    return [Repeated(*row) for row in connection.execute(_REPEATED, parameters)]
+
+
+_REPEATED = text("""
+    SELECT min(r.email), count(*), CAST(sum(coalesce(r.amount, CAST(:amount AS bigint))) AS bigint) AS points
+    FROM upload_parts p
+    CROSS JOIN LATERAL unnest(p.emails, coalesce(p.email_keys, p.emails), p.amounts) AS r (email, key, amount)
+    WHERE p.upload_id = :upload_id AND p.item_references IS NOT NULL
+    GROUP BY r.key HAVING count(*) > 1 ORDER BY points DESC, r.key LIMIT :at_most
+""")
+
+
 def find(connection: Connection, upload_id: int, number: int) -> StoredPart | None:
     """Return a part of a list; None once its lines are no longer kept. `number` is counted from 1."""
     row: Any = connection.execute(_FIND, {"upload_id": upload_id, "number": number}).one_or_none()

@@ -17,7 +17,6 @@ from app.recipient_files.writing import written, written_unpaid
 from app.uploads import parts as upload_parts
 from app.uploads.uploads import Details, UploadRow
 from app.values.addresses import ERASED
-from app.values.ids import POSITIONS
 
 
 class EarlierSend(NamedTuple):
@@ -80,13 +79,12 @@ _LIST = text(f"""
     ) earlier ORDER BY sent_at DESC LIMIT 1
 """)
 
-_RECIPIENTS = f"""
-    SELECT p.number * CAST({POSITIONS} AS bigint) + r.place AS number, r.key,
-           coalesce(r.amount, CAST(:amount AS bigint)) AS amount, coalesce(r.label, CAST(:label AS text)) AS label,
-           r.reference
+_RECIPIENTS = """
+    SELECT r.key, coalesce(r.amount, CAST(:amount AS bigint)) AS amount,
+           coalesce(r.label, CAST(:label AS text)) AS label, r.reference
     FROM upload_parts p
     CROSS JOIN LATERAL unnest(coalesce(p.email_keys, p.emails), p.amounts, p.labels, p.item_references)
-         WITH ORDINALITY AS r (key, amount, label, reference, place)
+         AS r (key, amount, label, reference)
     WHERE p.upload_id = :upload_id
 """
 

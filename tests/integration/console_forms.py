@@ -177,8 +177,8 @@ def scene(app: Flask) -> Visitor:
     books.execute(
         "UPDATE member_sessions SET opens_others = true",
         "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, recipients, points, digest, sent_at,"
-        f" batch_ids) VALUES ({organization_id}, {admin.member_id}, false, 'a-list-of-two-batches---', 'two parts', 2,"
-        f" 12, 'd', now(), '{{{scheduled}, {awaiting}}}')",
+        f" batch_ids) SELECT {organization_id}, {admin.member_id}, false, 'a-list-of-one-batch--' || id, 'later', 1, 1,"
+        f" 'd', now(), ARRAY[id] FROM unnest(ARRAY[{scheduled}, {awaiting}]) AS id",
     )
     return admin
 

@@ -275,7 +275,7 @@ def test_a_list_is_approved_whole_in_its_order_by_one_who_sees_what_its_sender_s
     assert "was done then. Nothing was done again." in _press(bo, path, "approve", form)
     assert books.drain_all(organization_id) == books.values("SELECT unnest(batch_ids) FROM uploads")
     assert [row["state"] for row in rows_of(bo.get(f"{path}/outcome.csv"))[1:]] == ["held"] * 6
-    assert words_of(bo.get("/activity")).count("Approved live batch") == 1
+    assert words_of(bo.get("/activity")).count(": with 2 more batches of its list") == 3
     again = _sent_list(visitor(app, organization_id, "sender", "again@example.com"))
     page = words_of(bo.get(f"{again}/approval"))
     assert "6 of 6 recipients were sent the like within 30 days: 6 the same points with the same label" in page

@@ -337,3 +337,17 @@ def test_a_list_is_deleted_by_who_has_uploaded_it_and_only_before_it_is_sent(app
     assert ann.post(f"{path}/delete", of=path).location == "/console/live/lists"
     assert "The list people.csv is deleted." in words_of(ann.get("/lists"))
     assert [ann.get(one).status_code for one in (path, f"{kept}/outcome")] == [404, 200]
+
+
+def test_an_address_on_several_lines_is_one_recipient_named_once_with_its_sum(ann: Visitor) -> None:
+    list_ = (
+        "email,amount,reference\na@example.com,10,r1\nA@example.com,20,r2\nb@example.com,5,r3\na@example.com,30,r4\n"
+    )
+    first = checked(ann, list_)
+    assert "A@example.com on 3 lines, 60 points in all." in words_of(ann.get(first))
+    assert confirm(ann, first).status_code == 303
+    [batch_id] = books.drain_all(ann.organization_id)
+    page = words_of(ann.get(checked(ann, list_)))
+    assert "2 of 2 recipients were sent the like within 30 days" in page
+    assert f"batch {batch_id} (2 of them," in page
+    assert "On several lines" not in words_of(ann.get(checked(ann, "email,reference\na@example.com,r1\n", amount="1")))

@@ -24,6 +24,7 @@ from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.postgres.database import is_locked_out, single_statement, snapshot, transaction
 from app.settings import settings
+from app.uploads import parts as upload_parts
 from app.uploads import uploads
 from app.uploads.listed import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
@@ -150,8 +151,10 @@ def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None)
     form.offer(upload.findings or {})
     with single_statement() as connection:
         lately = lately_used(connection, upload.scope)
+        repeated = upload_parts.repeated(connection, upload.id, amount=upload.amount)
     return render_template(
         "console/check.html",
+        repeated=repeated,
         lately=lately,
         upload=upload,
         findings=upload.findings or {},

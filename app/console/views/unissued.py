@@ -26,6 +26,7 @@ from app.messaging.requests import drains
 from app.metrics.requests import current_record
 from app.postgres.database import snapshot
 from app.uploads import listed
+from app.uploads import parts as upload_parts
 from app.values.zones import ZONE_OF_ALL, moment_in
 
 _RECIPIENTS_SHOWN = 10
@@ -100,13 +101,14 @@ def _refused(asking: str, error: PointsError, of: dict[str, Any]) -> Page:
 def _asking_to_answer(of: dict[str, Any], form: RejectForm) -> Page:
     with snapshot() as connection:
         who, target = calling_member(connection), target_of(connection, of)
-        due = target.having([AWAITING_APPROVAL])
+        due, upload = target.having([AWAITING_APPROVAL]), target.upload
         if not due:
             return target.page()
         return render_template(
             "console/approval.html",
             target=target,
-            upload=target.upload,
+            upload=upload,
+            repeated=upload_parts.repeated(connection, upload.id, amount=upload.amount) if upload else [],
             **_facts(connection, due),
             is_own=approval.is_own(connection, who, due[0]),
             organization=who.organization,
