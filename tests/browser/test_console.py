@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app import api_keys, organizations
-from app.members import links
 from app.values.key_bounds import Bounds, parse_end
 from tests.browser.conftest import Look, choose_password, sign_in
 from tests.browser.page_checks import require_readable, width_beyond_the_window
@@ -35,14 +34,14 @@ def _link_of_admin(service: Service, email: str) -> str:
     with service.connection() as connection:
         for name in ("Loyalty app of the shop in Rosenheim", "R" * 100):
             api_keys.create(connection, organization.id, sandbox=False, name=name, bounds=bounds)
-        _, token = links.add(connection, organization.id, email, "Mary", "Jackson", role="admin", by=None)
     service.send(organization.live, {"recipients": ["ann@example.com", "bo@example.com"], "amount": 50, "label": "May"})
     with service.connection() as connection:
         organizations.change(connection, organization.id, {"approval_above": 100, "approval_of": "all"})
     service.send(
         organization.live, {"recipients": ["cy@example.com", "di@example.com"], "amount": 51, "label": "Large"}
     )
-    return f"/console/link/{token}"
+    member = (email, "Mary", "Jackson", "--organization", str(organization.id), "--role", "admin")
+    return str(service.json("members", "create", *member)["link"])
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def email(service: Service, browser: Browser) -> str:
     """Make an admin who has chosen a password, by the link."""
     address = "mary@example.com"
     page = browser.new_page()
-    choose_password(page, service.url + _link_of_admin(service, address))
+    choose_password(page, _link_of_admin(service, address))
     page.close()
     return address
 

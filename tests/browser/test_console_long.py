@@ -7,7 +7,6 @@ from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from app import users
 from app.ledger.claim import register
-from app.members import links
 from tests.browser.conftest import choose_password
 from tests.browser.page_checks import open_everything, width_beyond_the_window
 from tests.service.inside import Service
@@ -23,7 +22,6 @@ def link(service: Service) -> str:
     organization = service.organization(9_000_000_000_000_000_000, name="o" * 255)
     with service.connection() as connection:
         register(connection, [users.new_user(_PAID, "u" * 250, "v" * 250)])
-        _, token = links.add(connection, organization.id, f"m{_HELD}", "f" * 250, "l" * 250, role="admin", by=None)
     items = [
         {"email": email, "amount": _AMOUNT, "label": "l" * 255, "reference": letter * 128}
         for email, letter in ((_HELD, "r"), (_PAID, "s"))
@@ -31,7 +29,8 @@ def link(service: Service) -> str:
     sent = service.send(organization.live, {"items": items, "label": "b" * 255, "hold_days": 3})
     body = {"batch": sent.json()["additional_data"]["batch_id"], "reason": "w" * 255, "amount": 7}
     assert service.call("POST", "/v1/points/reverse", key=organization.live, json=body).status_code == 201
-    return f"/console/link/{token}"
+    member = (f"m{_HELD}", "f" * 250, "l" * 250, "--organization", str(organization.id), "--role", "admin")
+    return str(service.json("members", "create", *member)["link"])
 
 
 def _give_long_words(page: Page, service: Service, wide: list[str]) -> None:
@@ -83,9 +82,9 @@ def _leads_on(path: str) -> bool:
 def test_no_long_word_widens_a_page(browser: Browser, service: Service, link: str) -> None:
     context = browser.new_context()
     page, wide = context.new_page(), list[str]()
-    page.goto(service.url + link)
+    page.goto(link)
     _look(page, wide)
-    choose_password(page, service.url + link)
+    choose_password(page, link)
     _give_long_words(page, service, wide)
     waiting, seen = ["/console/live"], {"/console/live"}
     while waiting:
