@@ -169,6 +169,7 @@ class WholeOrganization(NamedTuple):
         Points | None, says("Above how many points of one batch it awaits an approval; null: never.", None)
     ]
     approval_of: Annotated[str, says_one_of(APPROVAL_OF, "Whose sends await it: those of members, or all.", "console")]
+    requires_second_factor: Annotated[bool, says("True: its members sign in with a second factor.", False)]
 
 
 whole = Noun(WholeOrganization, "organization", "organizations", schema="PlatformOrganization")

@@ -15,6 +15,8 @@ MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "
 LINK_MADE, PASSWORD_CHOSEN, SESSIONS_ENDED = "member.link_made", "member.password_chosen", "member.sessions_ended"
 SIGNED_IN, WRONG_PASSWORD, ZONE_CHOSEN = "member.signed_in", "member.wrong_password", "member.zone_chosen"
 MAIL_CHOSEN = "member.mail_chosen"
+WRONG_CODE = "member.wrong_code"
+SECOND_FACTOR_ON, SECOND_FACTOR_OFF = "member.second_factor_on", "member.second_factor_off"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 # On batches, and on a transaction.

@@ -12,7 +12,7 @@ from app.cli.answer import Answer, columns, document
 from app.cli.operator_command import change_command, read_command
 from app.cli.options import ORGANIZATION_ID, Command, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.members import links
+from app.members import links, second_factor
 from app.members import members as member_rows
 from app.platform import keys as platform_rows
 from app.scope import Scope
@@ -24,7 +24,7 @@ from app.values.texts import shown, with_name
 _OF_MEMBERS = columns(
     *("id", "organization_id", "email", "first_name", "last_name", "role"),
     ("Can sign in", "has_password"),
-    *("is_locked", "created_at", "last_signed_in_at"),
+    *("is_locked", "created_at", "last_signed_in_at", "has_second_factor"),
 )
 # Where `points up` serves without --port.
 _USUAL_URL = "http://127.0.0.1:8000"
@@ -99,6 +99,21 @@ def remove(connection: Connection, member: str, organization_id: int | None) -> 
     row = _locked(connection, member, organization_id)
     member_rows.remove(connection, row, by=None)
     return Answer({"id": row.id, "removed": True}, sentence=f"Member {row.id} is removed.")
+
+
+@members.command(name="reset-second-factor")
+@_member_argument
+@_of_option
+@change_command
+def reset_second_factor(connection: Connection, member: str, organization_id: int | None) -> Answer:
+    """Take a lost second factor off a person, in every organization where they have it.
+
+    Signing in asks for the password alone then, until they set up another. First make sure who asks for this.
+    """
+    row = _locked(connection, member, organization_id)
+    is_news = second_factor.take_off(connection, row, by=None, everywhere=True)
+    sentence = f"Member {row.id} {'has no second factor any more' if is_news else 'had no second factor'}."
+    return Answer({"id": row.id, "has_second_factor": False}, sentence=sentence)
 
 
 def _locked(connection: Connection, member: str, organization_id: int | None) -> member_rows.Member:

@@ -14,6 +14,7 @@ from app.audit.run import BREACHES_SHOWN_MAX
 from app.audit.run import audit as audit_books
 from app.cli.answer import Answer, columns, document
 from app.cli.operator_command import change_command, operator_command
+from app.members import second_factor
 from app.messaging import worker_counters
 from app.postgres.database import snapshot
 from app.postgres.standby import long_read
@@ -97,5 +98,6 @@ def _document(lag: Lag) -> dict[str, object]:
 @change_command
 def reencrypt(connection: Connection) -> Answer:
     """Encrypt all secrets with the newest key of POINTS_SECRETS_KEY, so that older keys can be removed from it."""
-    count = reencrypt_all(connection)
-    return Answer({"webhooks": count}, sentence=f"The secrets of {count} webhooks are encrypted with the newest key.")
+    count, factors = reencrypt_all(connection), second_factor.reencrypt_all(connection)
+    sentence = f"The secrets of {count} webhooks and {factors} second factors are encrypted with the newest key."
+    return Answer({"webhooks": count, "second_factors": factors}, sentence=sentence)

@@ -164,6 +164,10 @@ def _meet_stranger() -> None:
     g.view_runs = True
 
 
+# What a member may open who has to set up a second factor first.
+_WITHOUT_SECOND_FACTOR = ("console.second_factor", "console.sign_out")
+
+
 @pages.before_request
 def _meet_member() -> Page | None:
     require_secret(current_app)
@@ -184,6 +188,9 @@ def _meet_member() -> Page | None:
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()
     _refuse_role(g.member)
+    g.must_enrol = current.must_enrol
+    if current.must_enrol and request.endpoint not in _WITHOUT_SECOND_FACTOR:
+        return to_page("second_factor")
     g.view_runs = True
     return None
 

@@ -78,8 +78,8 @@ _PREFIX = "kept-"
 # Of no use in another session, or on the page anyway. Without its `seen` a confirmation is looked at again, and
 # so is the box (`again`) that says that a list is meant once more.
 _NEVER = {"csrf_token", "form_id", "seen", "again"}
-# A form with this is not kept: passwords are typed again.
-_NOT_FOR_KEEPING = {"password", "current"}
+# A form with one of these is not kept: passwords and codes are typed again.
+_NOT_FOR_KEEPING = {"password", "current", "code"}
 
 # What the forms call the fields whose names say it otherwise.
 _LABELS = {

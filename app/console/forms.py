@@ -113,6 +113,13 @@ class SignInForm(FlaskForm):
     password = PasswordField("Password", validators=[InputRequired("Enter your password.")])
 
 
+class CodeForm(FlaskForm):
+    """A code of the second factor. `sealed` is the encrypted secret of one that is being turned on."""
+
+    code = typed("Code", InputRequired("Enter a code."))
+    sealed = HiddenField()
+
+
 class ChoosePasswordForm(FlaskForm):
     password = PasswordField("New password", validators=[InputRequired("Choose a password.")])
     again = PasswordField("The same again", validators=[InputRequired("Enter the password a second time.")])
@@ -209,8 +216,15 @@ SETTING_LABELS = {
     "approval_of": "Whose sends await an approval",
     "held_days": "Days that points are held",
     "low_balance": "Low balance",
+    "requires_second_factor": "Second factor",
 }
+_YES = {"yes": True, "no": False}
 NONE = "none"
+
+
+def setting_text(value: Any) -> str:
+    """Write the value of a setting as the form has it."""
+    return NONE if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 class SettingsForm(FlaskForm):
@@ -222,6 +236,10 @@ class SettingsForm(FlaskForm):
     )
     held_days = typed(SETTING_LABELS["held_days"])
     low_balance = typed(SETTING_LABELS["low_balance"])
+    requires_second_factor = SelectField(
+        SETTING_LABELS["requires_second_factor"],
+        choices={"no": "each member may have one", "yes": "every member must have one"},
+    )
     seen = HiddenField()
     current = PasswordField("Your password", validators=[InputRequired("Enter your password.")])
 
@@ -235,7 +253,8 @@ class SettingsForm(FlaskForm):
         if self.errors:
             return None
         try:
-            return CHANGEABLE.read_sent(texts | numbers, settings())
+            flag = {"requires_second_factor": _YES.get(texts["requires_second_factor"])}
+            return CHANGEABLE.read_sent(texts | numbers | flag, settings())
         except InvalidRequest as error:
             say_why(self, error)
             return None

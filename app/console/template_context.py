@@ -10,7 +10,7 @@ from flask_wtf.csrf import generate_csrf
 from app.batches.approval import TO_ANSWER_MAX
 from app.console.blueprints import LIVE, SANDBOX, current_zone
 from app.console.caller import new_form_id
-from app.console.forms import faults_of
+from app.console.forms import faults_of, setting_text
 from app.members import members
 from app.settings import settings
 from app.values import numbers, texts
@@ -66,7 +66,7 @@ _HOME = "console.overview"
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.counted, texts.with_name, moment, recipient_number):
+    for written in (numbers.points, numbers.counted, texts.with_name, setting_text, moment, recipient_number):
         app.add_template_filter(written)
     app.context_processor(_names)
 
@@ -105,6 +105,7 @@ def _names() -> dict[str, Any]:
     return {
         "member": member,
         "organization_name": g.get("organization_name"),
+        "must_enrol": g.get("must_enrol", False),
         "has_others": g.get("has_others", False),
         "mode": mode,
         "sandbox_now": datetime.now(UTC) + ahead if ahead and mode == SANDBOX else None,

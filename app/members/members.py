@@ -68,6 +68,7 @@ class ListedMember(NamedTuple):
     last_signed_in_at: Annotated[
         datetime | None, says("When the member last signed in; null: never.", "2026-01-31T10:00:00.000000Z")
     ]
+    has_second_factor: Annotated[bool, says("True: signing in also asks for a code of an app.", False)]
 
     @property
     def name(self) -> str:
@@ -81,6 +82,7 @@ members = Noun(
     schema="Member",
     computed={
         "has_password": lambda of: f"{of}password_hash IS NOT NULL",
+        "has_second_factor": lambda of: f"{of}second_factor_id IS NOT NULL",
         "is_locked": lambda of: f"coalesce({of}locked_until > clock_timestamp(), false)",
     },
 )
@@ -200,6 +202,7 @@ def remove(connection: Connection, member: Member, *, by: int | None) -> None:
     """
     if by is not None:
         _keep_an_admin(connection, member)
+    drop_second_factor(connection, member.id)
     connection.execute(_REMOVE, {"id": member.id})
     connection.execute(END_SESSIONS, {"id": member.id})
     record(connection, actions.MEMBER_REMOVED, member, by=by)
@@ -221,6 +224,27 @@ def remove_once(connection: Connection, member_id: int, *, organization_id: int)
 _REMOVE = text("""
     UPDATE members SET removed_at = clock_timestamp(), password_hash = NULL, link_hash = NULL, link_expires_at = NULL
     WHERE id = :id
+""")
+
+
+def drop_second_factor(connection: Connection, member_id: int, *, everywhere: bool = False) -> bool:
+    """Leave a locked member, or all who share it, without the second factor; tell whether there was one."""
+    factor_id = connection.execute(_FACTOR, {"id": member_id}).scalar_one()
+    if factor_id is None:
+        return False
+    parameters = {"id": member_id, "factor_id": factor_id, "everywhere": everywhere}
+    connection.execute(_DROP_FACTOR, parameters)
+    connection.execute(_FORGET_FACTOR, parameters)
+    return True
+
+
+_FACTOR = text("SELECT second_factor_id FROM members WHERE id = :id")
+_DROP_FACTOR = text("""
+    UPDATE members SET second_factor_id = NULL WHERE second_factor_id = :factor_id AND (:everywhere OR id = :id)
+""")
+_FORGET_FACTOR = text("""
+    DELETE FROM second_factors
+    WHERE id = :factor_id AND NOT EXISTS (SELECT FROM members WHERE second_factor_id = :factor_id)
 """)
 
 

@@ -4,7 +4,6 @@ Here too: the forms that a session has used up, so that each has its effect once
 """
 
 import secrets
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from app.actions import log as actions
 from app.errors import NotFound
 from app.members import tries
 from app.members.members import Member
-from app.members.tries import Place, Try
+from app.members.tries import Place
 from app.scope import Author
 from app.values.ids import require_id
 from app.values.key_hashes import hash_token, new_token
@@ -26,6 +25,7 @@ IDLE_MINUTES = 60
 class SignedIn(NamedTuple):
     """A valid session: its member with the time zone, the member's organization, and whether it opens others too.
 
+    `must_enrol`: the organization requires a second factor, which the member does not have.
     `sandbox_ahead` is how far the clock of the organization's sandbox is ahead.
     """
 
@@ -34,6 +34,7 @@ class SignedIn(NamedTuple):
     sandbox_ahead: timedelta
     time_zone: str
     has_others: bool
+    must_enrol: bool
     member: Member
 
 
@@ -49,17 +50,6 @@ class ListedSession(NamedTuple):
 
 
 _UNKNOWN = Place()
-
-
-def sign_in(connection: Connection, right: Sequence[Try], place: Place, *, last_id: int | None) -> str | None:
-    """Begin a session for a person whose password was right, as the member of `last_id` if it is one of them.
-
-    None: that password was changed, or the member removed, since the check.
-    """
-    for each in sorted(right):  # In the order in which they were locked.
-        tries.forget(connection, each.member_id, each.password_hash)
-    chosen = min(right, key=lambda each: (each.member_id != last_id, each.member_id))
-    return begin(connection, chosen.member_id, chosen.password_hash, place, opens_others=True)
 
 
 def begin(
@@ -106,11 +96,11 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    last_sight_is_old, session_id, organization_name, sandbox_ahead, time_zone, has_others, *member = row
+    last_sight_is_old, session_id, organization_name, sandbox_ahead, time_zone, has_others, must_enrol, *member = row
     if last_sight_is_old:
         connection.execute(_NOTE_SIGHT, {"id": session_id})
     of = Member(**dict(zip(Member.__slots__, member, strict=True)))
-    return SignedIn(session_id, organization_name, sandbox_ahead, time_zone, has_others, of)
+    return SignedIn(session_id, organization_name, sandbox_ahead, time_zone, has_others, must_enrol, of)
 
 
 # The other members with the address and the password of the member `m` of a session `s` that opens them.
@@ -118,14 +108,16 @@ _OTHERS = """
     FROM members other JOIN organizations of_other ON of_other.id = other.organization_id
     WHERE s.opens_others AND other.email_key = m.email_key AND other.password_hash = m.password_hash
       AND other.id <> m.id AND other.removed_at IS NULL AND coalesce(other.locked_until <= clock_timestamp(), true)
+      AND coalesce(other.second_factor_id = m.second_factor_id, other.second_factor_id IS NULL)
 """
 _IS_VALID = f"""
-    s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
+    NOT s.awaits_code AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp()
     AND s.seen_at > clock_timestamp() - interval '{IDLE_MINUTES} min'
 """
 _FIND = text(f"""
     SELECT s.seen_at < clock_timestamp() - interval '1 min', s.id, o.name, o.sandbox_ahead, m.time_zone,
-           EXISTS(SELECT {_OTHERS}), m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
+           EXISTS(SELECT {_OTHERS}), o.requires_second_factor AND m.second_factor_id IS NULL,
+           m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
     FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
     WHERE s.hash = :hash AND {_IS_VALID} AND m.removed_at IS NULL
 """)

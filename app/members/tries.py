@@ -1,4 +1,4 @@
-"""Passwords that were tried: ten wrong ones lock the account."""
+"""Passwords and codes that were tried: ten wrong ones lock the account."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.actions import log as actions
 
-# This many wrong passwords within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
+# This many wrong passwords and codes within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
 WRONG_PASSWORDS_MAX = 10
 LOCK_MINUTES = 15
 
@@ -37,8 +37,25 @@ def count_try(connection: Connection, email_key: str, *, member_id: int | None =
     those whose password was right. A member without a password, or whose account is locked, is left out.
     """
     parameters = {"email_key": email_key, "id": member_id, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
-    connection.execute(_LOCK_PERSON, parameters)
+    lock_person(connection, email_key)
     return [Try._make(row) for row in connection.execute(_COUNT_TRY, parameters)]
+
+
+def take_back(connection: Connection, right: Sequence[Try]) -> None:
+    """Count a try no longer: the password was right, and a code is awaited, which is counted then."""
+    for each in sorted(right):  # In the order in which they were locked.
+        connection.execute(_TAKE_BACK, each._asdict())
+
+
+_TAKE_BACK = text("""
+    UPDATE members SET wrong_passwords = wrong_passwords - 1, locked_until = NULL
+    WHERE id = :member_id AND password_hash = :password_hash AND wrong_passwords > 0
+""")
+
+
+def lock_person(connection: Connection, email_key: str) -> None:
+    """Lock the members of a person."""
+    connection.execute(_LOCK_PERSON, {"email_key": email_key})
 
 
 # In one order, so that two sign-ins of a person do not wait for each other.
@@ -59,12 +76,14 @@ _COUNT_TRY = text(
 )
 
 
-def note_wrong_passwords(connection: Connection, wrong: Sequence[Try], place: Place) -> None:
-    """Record that a password was wrong for these members. For none of them the same work is done."""
+def note_wrong(
+    connection: Connection, wrong: Sequence[Try], place: Place, *, action: str = actions.WRONG_PASSWORD
+) -> None:
+    """Record that a password or a code was wrong for these members. For none of them the same work is done."""
     # Without a wait for the disk, which would tell by the time of the answer whether there is such a member.
     connection.execute(text("SET LOCAL synchronous_commit = off"))
     place_length_max = actions.DETAIL_LENGTH_MAX - len(_LOCKED)
-    parameters: dict[str, object] = {"action": actions.WRONG_PASSWORD, "locked": _LOCKED}
+    parameters: dict[str, object] = {"action": action, "locked": _LOCKED}
     parameters |= {"place": str(place)[:place_length_max], "ids": [each.member_id for each in wrong]}
     parameters["locks"] = [each.member_id for each in wrong if each.locks]
     connection.execute(_NOTE_WRONG, parameters)

@@ -61,6 +61,12 @@ APPROVAL_OF_SENDS = OneOf(
     words=APPROVAL_OF,
     is_required=True,
 )
+REQUIRES_SECOND_FACTOR = Boolean(
+    "requires_second_factor",
+    "True: members must set up a second factor before anything else in the console.",
+    True,
+    is_required=True,
+)
 IS_SUSPENDED = Boolean("is_suspended", "True: it cannot issue until it is resumed.", True, is_required=True)
 IS_DISABLED = Boolean(
     "is_disabled", "True: it can neither issue nor take back until it is enabled.", False, is_required=True
@@ -70,7 +76,10 @@ NEW_ORGANIZATION = Table(
 )
 # How changes are read; what must not be null is required, if it is sent.
 CHANGEABLE = Table(
-    "", "", NAME, EXTERNAL_ID, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, IS_SUSPENDED, IS_DISABLED
+    "",
+    "",
+    *(NAME, EXTERNAL_ID, HELD_DAYS, LOW_BALANCE, APPROVAL_ABOVE, APPROVAL_OF_SENDS, REQUIRES_SECOND_FACTOR),
+    *(IS_SUSPENDED, IS_DISABLED),
 )
 CHANGED_ORGANIZATION = Table(
     "ChangedOrganization",

@@ -19,11 +19,12 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute(
-        "DROP TABLE organizations, api_keys, platform_keys, members, member_sessions, actions, used_forms,"
-        " service_secrets, uploads, upload_parts, users, former_addresses, reversals, reversal_entries, batches,"
-        " transactions, held_transactions, held_listing, user_balances, unfolded_batches, unfolded_claims,"
-        " refills, daily_sums, unnumbered_events, events, event_logs, mails, webhooks, webhook_deliveries,"
-        " api_requests, key_days, points_given_back, user_entries, kept_answers"
+        "DROP TABLE organizations, api_keys, platform_keys, members, member_sessions, second_factors,"
+        " actions, used_forms, service_secrets, uploads, upload_parts, users, former_addresses, reversals,"
+        " reversal_entries, batches, transactions, held_transactions, held_listing, user_balances,"
+        " unfolded_batches, unfolded_claims, refills, daily_sums, unnumbered_events, events, event_logs,"
+        " mails, webhooks, webhook_deliveries, api_requests, key_days, points_given_back, user_entries,"
+        " kept_answers"
     )
     op.execute(
         "DROP FUNCTION time_of, still_counted_until, paid_count, transaction_id, at_start, held_hash,"

@@ -41,6 +41,7 @@ CREATE TABLE organizations (
     approval_above bigint CONSTRAINT ck_organizations_approval_above_not_negative CHECK (approval_above >= 0),
     approval_of text COLLATE "C" NOT NULL DEFAULT 'console'
         CONSTRAINT ck_organizations_approval_of_known CHECK (approval_of IN ('console', 'all')),
+    requires_second_factor boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     held_points numeric NOT NULL DEFAULT 0,
     held_count bigint NOT NULL DEFAULT 0,
@@ -90,6 +91,16 @@ CREATE TABLE platform_keys (
     revoked_at timestamptz
 );
 
+-- A second factor. `secret` is encrypted. `used_step` is the time step of the last code that was given: neither it nor an
+-- earlier one is good again. `recovery_hashes` are the SHA-256 of the recovery codes that are left.
+CREATE TABLE second_factors (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_second_factors PRIMARY KEY,
+    secret text COLLATE "C" NOT NULL,
+    used_step bigint NOT NULL,
+    recovery_hashes bytea[] NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
 -- A person of one organization; the same person may be a member of others, by other rows. The row of a removed member
 -- is kept for the record; it allows no sign-in. `password_hash` of one address has the same salt in all rows, so that
 -- one look tells which of them a password opens, and its time tells nobody how many there are. `link_hash` is the
@@ -118,13 +129,15 @@ CREATE TABLE members (
     locked_until timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_signed_in_at timestamptz,
+    second_factor_id bigint CONSTRAINT fk_members_second_factor_id REFERENCES second_factors (id),
     removed_at timestamptz,
     CONSTRAINT ck_members_link_with_an_end CHECK ((link_hash IS NULL) = (link_expires_at IS NULL)),
     CONSTRAINT ck_members_removed_has_no_way CHECK (
-        removed_at IS NULL OR password_hash IS NULL AND link_hash IS NULL)
+        removed_at IS NULL OR password_hash IS NULL AND link_hash IS NULL AND second_factor_id IS NULL)
 );
 CREATE UNIQUE INDEX uq_members_email_key ON members (email_key, organization_id) WHERE removed_at IS NULL;
 CREATE INDEX ix_members_organization_id ON members (organization_id);
+CREATE INDEX ix_members_second_factor_id ON members (second_factor_id) WHERE second_factor_id IS NOT NULL;
 
 -- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
 -- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
@@ -182,7 +195,7 @@ CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day)
 -- A member's session in one browser, found by the SHA-256 of a random token. `browser` and `address` are what the
 -- browser said when it began. `opens_others`: it began with a password that was counted as a try for all members of the
 -- address, so it may go on as those who have the same password; one that was just chosen is no try. `seen_at` is when the
--- last request came, to the minute.
+-- last request came, to the minute. While it `awaits_code` of the second factor, it opens nothing.
 CREATE TABLE member_sessions (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
     member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
@@ -192,6 +205,7 @@ CREATE TABLE member_sessions (
     expires_at timestamptz NOT NULL,
     revoked_at timestamptz,
     opens_others boolean NOT NULL DEFAULT false,
+    awaits_code boolean NOT NULL DEFAULT false,
     seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     browser text COLLATE "C" CONSTRAINT ck_member_sessions_browser_length CHECK (char_length(browser) <= 100),
     address text COLLATE "C" CONSTRAINT ck_member_sessions_address_length CHECK (char_length(address) <= 100)

@@ -14,7 +14,7 @@ from tests.service.up import Service
 
 _ORGANIZATIONS = "/v1/platform/organizations"
 _WHOLE = ORGANIZATION | {"external_id", "sandbox_balance", "sandbox_last_refill", "held_days", "low_balance"}
-_WHOLE |= {"approval_above", "approval_of"}
+_WHOLE |= {"approval_above", "approval_of", "requires_second_factor"}
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
+import pyotp
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from app.encryption import decrypted
 from app.events.sequencer import number_events
 from tests.integration import books
 from tests.integration.visitors import PASSWORD, Visitor, make_member, sign_in, visitor
@@ -19,7 +21,8 @@ from tests.integration.visitors import PASSWORD, Visitor, make_member, sign_in, 
 _LIST, _SENT = "a-list-that-is-not-sent-", "a-list-that-was-sent----"
 _PAGES_OF_LISTS = (_LIST, f"{_LIST}/confirm", f"{_SENT}/outcome")
 # What the form of *Settings* leads to.
-_CHANGE = "/console/live/settings/change?approval_above=5&approval_of=console&held_days=none&low_balance=none"
+_SETTINGS = "approval_above=5&approval_of=console&held_days=none&low_balance=none&requires_second_factor=no"
+_CHANGE = f"/console/live/settings/change?{_SETTINGS}"
 STARTS = (
     "/console/live",
     "/console/sandbox/sandbox",
@@ -140,6 +143,8 @@ def all_forms(app: Flask, of: Visitor) -> dict[str, Form]:
 def filled(of: Visitor, form: Form) -> dict[str, str]:
     """Look at the page of a form again, and return the fields as a person sends them."""
     again = next(one for one in read(form.page, of.client.get(form.page))[1] if one.action == form.action)
+    if again.fields.get("sealed"):
+        again.fields["code"] = pyotp.TOTP(decrypted(again.fields["sealed"]).split()[1]).now()
     empty = dict.fromkeys(LEFT_EMPTY.get(form.endpoint, ()), "")
     return again.fields | empty | {name: CHOSEN[name] for name in CHOSEN if name in again.fields}
 
@@ -151,6 +156,10 @@ def scene(app: Flask) -> Visitor:
     admin = visitor(app, organization_id, "admin", "ann@example.com")
     sign_in(app, admin.email)
     visitor(app, organization_id, "viewer", "bob@example.com")
+    books.execute(
+        "INSERT INTO second_factors (secret, used_step, recovery_hashes) VALUES ('', 0, '{}')",
+        "UPDATE members SET second_factor_id = 1 WHERE email_key = 'bob@example.com'",
+    )
     books.make_users("ann@example.com")
     books.issue_now(organization_id, ["ann@example.com", "eve@example.com"], 20, hold_days=2)
     _send_to_more_than_the_balance_pays(admin)

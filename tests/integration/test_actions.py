@@ -78,6 +78,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
         (members, "create", (1, "admin", None, {"email": "m@example.com", "first_name": "M", "last_name": "N"}),
          [("member.added", 1, 1, "admin")]),
         (members, "link", ("1", None, None), [("member.link_made", 1, 1, None)]),
+        (members, "reset-second-factor", ("1", None), []),
         (members, "remove", ("m@example.com", None), [("member.removed", 1, 1, None)]),
         (users, "create", ("bo@example.com", "Bo", "B"), [("user.registered", None, 1, None)]),
         (users, "change", (1, {"email": "b@example.com", "last_name": "C"}),

@@ -201,6 +201,7 @@ def test_what_a_removed_member_leaves_behind_is_named_first_and_ends_if_the_admi
 
 
 _SETTINGS = {"approval_above": "none", "approval_of": "console", "held_days": "none", "low_balance": "none"}
+_SETTINGS |= {"requires_second_factor": "no"}
 
 
 def _change_of(admin: Visitor, **new: str) -> TestResponse:
@@ -224,7 +225,7 @@ def test_settings_are_changed_by_who_knows_the_password_after_the_page_has_said_
         assert words in words_of(page), words
 
     def send(of: TestResponse, **fields: str) -> TestResponse:
-        return admin.client.post("/console/live/settings/change", data=new | hidden(of) | fields)
+        return admin.client.post("/console/live/settings/change", data=_SETTINGS | new | hidden(of) | fields)
 
     wrong = send(page, current="a wrong password")
     assert (wrong.status_code, "not your password" in wrong.text) == (400, True)

@@ -5,20 +5,24 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyotp
 import pytest
+from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from app import organizations
 from app.cli import demo
 from app.console.views.sign_in import WRONG
 from app.local.datadir import DataDir
-from app.members import links, members, sessions, tries
+from app.members import links, members, second_factor, sessions, tries
 from app.postgres.database import transaction
 from app.values import passwords
 from app.web.application import create_app
+from tests.conftest import forget_everything
 from tests.integration import books
-from tests.integration.visitors import PASSWORD, forgery_token, make_member, sign_in, visitor, words_of
+from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor, words_of
 from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -265,6 +269,171 @@ def test_another_password_is_chosen_by_who_knows_the_old_one_and_ends_every_othe
     assert not _is_in(elsewhere)
     assert sign_in(app, one.email)[1].status_code == 403
     assert sign_in(app, one.email, new)[1].status_code == 303
+
+
+@pytest.fixture
+def encrypting(monkeypatch: pytest.MonkeyPatch) -> Flask:
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    forget_everything()
+    return create_app()
+
+
+_FACTOR = "/account/second-factor"
+
+
+def _secret_on(page: TestResponse) -> str:
+    [secret] = re.findall(r'<code class="long">([A-Z2-7 ]+)</code>', page.text)
+    return str(secret).replace(" ", "")
+
+
+def _turn_on(one: Visitor) -> tuple[str, list[str]]:
+    """Turn on a second factor; return its secret and the recovery codes. The code used is then as if of long ago."""
+    page = one.get(_FACTOR)
+    secret, fields = (
+        _secret_on(page),
+        dict(re.findall(r'name="(sealed|csrf_token|form_id)"[^>]* value="([^"]+)"', page.text)),
+    )
+    done = one.client.post(f"/console/live{_FACTOR}", data=fields | {"code": _code(secret)})
+    assert done.status_code == 200, done.text
+    books.execute("UPDATE second_factors SET used_step = 0")
+    return secret, re.findall(r"<code>([a-z2-7-]{19})</code>", done.text)
+
+
+def _code(secret: str) -> str:
+    return pyotp.TOTP(secret).now()
+
+
+def _wrong(secret: str) -> str:
+    return f"{(int(_code(secret)) + 500_000) % 1_000_000:06}"
+
+
+def _give(client: FlaskClient, code: str) -> int:
+    page = client.get("/console/sign-in/code")
+    if page.status_code != 200:
+        return page.status_code
+    form = {"csrf_token": forgery_token(page), "code": code}
+    return client.post("/console/sign-in/code", data=form).status_code
+
+
+def test_a_second_factor_is_asked_for_and_each_code_is_good_once(encrypting: Flask) -> None:
+    one = visitor(encrypting, books.make_organization(), "viewer")
+    page = one.get(_FACTOR)
+    sealed = re.findall('name="sealed"[^>]* value="([^"]+)"', page.text)[0]
+    for code, sent_back in ((_wrong(_secret_on(page)), sealed), (_code(_secret_on(page)), f"{sealed}x")):
+        refused = one.post(_FACTOR, of=_FACTOR, code=code, sealed=sent_back)
+        assert refused.status_code == 400
+    secret, codes = _turn_on(one)
+    assert len(set(codes)) == 10
+    stored = " ".join(books.values("SELECT second_factors::text FROM second_factors"))
+    assert not any(each.replace("-", "") in stored for each in (secret, *codes))
+
+    client, answer = sign_in(encrypting, one.email)
+    assert (answer.status_code, "Enter a code" in answer.text, _is_in(client)) == (200, True, False)
+    used = _code(secret)
+    for given, status in ((_wrong(secret), 403), ("", 200), (used, 303)):
+        assert _give(client, given) == status
+    assert _is_in(client)
+    for given, status in ((used, 403), (codes[0].upper(), 303)):
+        client, _ = sign_in(encrypting, one.email)
+        assert _give(client, given) == status
+        assert _is_in(client) == (status == 303)
+    assert _give(sign_in(encrypting, one.email)[0], codes[0]) == 403
+    assert "9 recovery codes left" in words_of(one.get(_FACTOR))
+    assert one.post(_FACTOR, of=_FACTOR, code=codes[0]).status_code == 400
+    assert one.post(_FACTOR, of=_FACTOR, code=codes[1]).status_code == 303
+    assert sign_in(encrypting, one.email)[1].status_code == 303
+    assert books.values("SELECT id FROM second_factors") == []
+    activity = words_of(one.get("/activity"))
+    for words in ("Ann Viewer Turned on a second factor", "Somebody Gave a wrong code for Ann Viewer"):
+        assert words in activity
+
+
+def test_wrong_codes_lock_the_account_like_wrong_passwords_and_no_password_begins_the_count_anew(
+    encrypting: Flask,
+) -> None:
+    one = visitor(encrypting, books.make_organization(), "viewer")
+    secret, _ = _turn_on(one)
+    for _ in range(5):
+        client, _ = sign_in(encrypting, one.email)
+        assert [_give(client, _wrong(secret)) for _ in range(2)] == [403, 403]
+    assert _give(client, _code(secret)) == 403
+    assert sign_in(encrypting, one.email)[1].status_code == 403
+    books.execute("UPDATE members SET locked_until = locked_until - interval '15 min'")
+    assert _give(sign_in(encrypting, one.email)[0], _code(secret)) == 303
+    assert books.values("SELECT wrong_passwords FROM members") == [0]
+
+
+def test_neither_a_link_nor_time_nor_another_session_is_a_way_around_the_code(encrypting: Flask) -> None:
+    one = visitor(encrypting, books.make_organization(), "viewer")
+    secret, _ = _turn_on(one)
+    with transaction() as connection:
+        token = links.make_link(connection, members.lock(connection, one.member_id), by=None)
+    client = encrypting.test_client()
+    assert _choose(client, f"/console/link/{token}").location == "/console/sign-in/code"
+    assert not _is_in(client)
+    books.execute("UPDATE member_sessions SET expires_at = expires_at - interval '10 min' WHERE awaits_code")
+    assert _give(client, _code(secret)) == 303, "to the sign-in, as it took too long"
+    assert not _is_in(client)
+    client, _ = sign_in(encrypting, one.email)
+    with transaction() as connection:
+        members.end_sessions(connection, members.lock(connection, one.member_id), by=None)
+    _give(client, _code(secret))
+    assert not _is_in(client)
+
+
+def test_an_organization_may_require_it_and_an_admin_may_take_off_a_lost_one(encrypting: Flask) -> None:
+    admin = visitor(encrypting, books.make_organization(), "admin")
+    bob = visitor(encrypting, admin.organization_id, "sender")
+    _turn_on(admin)
+    books.run(organizations.change, admin.organization_id, {"requires_second_factor": True})
+    assert admin.get("/settings").status_code == 200
+    for _ in range(2):
+        for path in ("", "/account", "/batches.csv"):
+            assert bob.get(path).location == f"/console/live{_FACTOR}"
+        assert bob.post("/send", of=_FACTOR, pasted="x@example.com", amount="1").location == f"/console/live{_FACTOR}"
+        assert "requires a second factor" in bob.get(_FACTOR).text
+        _turn_on(bob)
+        assert bob.get().status_code == 200
+        path = f"/members/{bob.member_id}"
+        assert admin.post(f"{path}/reset-second-factor", of=path).status_code == 303
+    assert "Ann Admin Turned off the second factor of Ann Sender" in words_of(admin.get("/activity"))
+
+
+def test_a_person_has_one_factor_where_one_password_opens_and_no_admin_lifts_it_elsewhere(encrypting: Flask) -> None:
+    ids = [books.make_organization(name=name) for name in ("Acme", "Bakery")]
+    for organization_id in ids:
+        _choose(encrypting.test_client(), _link(organization_id))
+    client, _ = sign_in(encrypting, "ann@example.com")
+    ann = Visitor(member_id=1, organization_id=ids[0], email="ann@example.com", client=client)
+    secret, _ = _turn_on(ann)
+    shared = "SELECT count(*) FROM members WHERE second_factor_id = 1"
+    assert books.values(shared) == [2]
+    assert "Go to Bakery" in ann.get("/account").text
+    with transaction() as connection:
+        second_factor.take_off(connection, members.lock(connection, 2), by=None, everywhere=False)
+    client, answer = sign_in(encrypting, ann.email)
+    assert answer.status_code == 200
+    assert _give(client, _code(secret)) == 303
+    assert books.values(shared) == [2], "who gave its code has it at both again"
+    with transaction() as connection:
+        second_factor.take_off(connection, members.lock(connection, 2), by=None, everywhere=True)
+    assert sign_in(encrypting, ann.email)[1].status_code == 303
+
+
+def test_without_a_key_of_the_service_no_factor_is_turned_on_and_a_recovery_code_still_opens(
+    encrypting: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = visitor(encrypting, books.make_organization(), "viewer")
+    secret, codes = _turn_on(one)
+    monkeypatch.delenv("POINTS_SECRETS_KEY")
+    forget_everything()
+    client, _ = sign_in(encrypting, one.email)
+    assert _give(client, _code(secret)) == 503
+    assert _give(client, codes[0]) == 303
+    other = visitor(encrypting, one.organization_id, "viewer", "other@example.com")
+    page = words_of(other.get(_FACTOR))
+    assert "It cannot be turned on." in page
+    assert "POINTS_SECRETS_KEY" in page
 
 
 def test_the_cookie_is_for_the_console_alone_and_for_no_script(app: Flask) -> None:

@@ -120,6 +120,7 @@ REFUSED = [
     ("ck_members_role_known", "UPDATE members SET role = 'owner'"),
     ("ck_members_time_zone_length", "UPDATE members SET time_zone = repeat('x', 65)"),
     ("ck_members_mails_off_known", "UPDATE members SET mails_off = '{everything}'"),
+    ("fk_members_second_factor_id", "UPDATE members SET second_factor_id = 9"),
     ("ck_members_link_hash_is_sha256", "UPDATE members SET link_hash = 'the token itself'"),
     ("uq_members_link_hash", "UPDATE members SET link_hash = sha256('x'), link_expires_at = now()"),
     ("ck_members_link_with_an_end", "UPDATE members SET link_expires_at = NULL WHERE id = 1"),

@@ -52,7 +52,7 @@ def who(action: ActionRow) -> str:
         return action.by_name
     if action.by_type == PLATFORM_KEY:
         return "A program of the service"
-    return "Somebody" if action.action == actions.WRONG_PASSWORD else "An operator of the service"
+    return "Somebody" if action.action in (actions.WRONG_PASSWORD, actions.WRONG_CODE) else "An operator of the service"
 
 
 class _Page(NamedTuple):
@@ -69,6 +69,9 @@ _MEMBERS, _KEYS, _WEBHOOKS, _SANDBOX = _Page("members"), _Page("keys"), _Page("w
 _WORDS: Mapping[str, tuple[str, _Page | None]] = {
     actions.SIGNED_IN: ("Signed in{more}", None),
     actions.WRONG_PASSWORD: ("Gave a wrong password for {subject}{more}", None),
+    actions.WRONG_CODE: ("Gave a wrong code for {subject}{more}", None),
+    actions.SECOND_FACTOR_ON: ("Turned on a second factor", None),
+    actions.SECOND_FACTOR_OFF: ("Turned off the second factor of {subject}", _MEMBERS),
     actions.MEMBER_ADDED: ("Added {subject} as {detail}", _MEMBERS),
     actions.MEMBER_REMOVED: ("Removed {subject}", _MEMBERS),
     actions.ROLE_CHANGED: ("Changed the role of {subject} from {detail}", _MEMBERS),

@@ -1,6 +1,7 @@
 """*Members*: add and remove them, make links, change roles, end sessions. *Your account*: what each changes alone."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from flask import g, render_template, request, session
@@ -17,7 +18,7 @@ from app.console.caller import ChangedMeanwhile, change
 from app.console.forms import ChangePasswordForm, MailForm, MemberForm, RoleForm, ZoneForm, say_beside
 from app.console.views.sign_in import NOT_YOURS, chosen_password, hashed, is_own_password, place
 from app.errors import BatchConflict, Refused
-from app.members import links, mails, sessions
+from app.members import links, mails, second_factor, sessions
 from app.members import members as rows
 from app.members.members import ADMIN, VIEWER, Member
 from app.postgres.database import single_statement, snapshot, transaction
@@ -73,6 +74,14 @@ def change_role(member_id: int) -> Page:
 def end_sessions(member_id: int) -> Page:
     row, ended = _act(member_id, rows.end_sessions)
     return to_page("members", f"{row.name} is signed out everywhere." if ended else f"{row.name} was not signed in.")
+
+
+@pages.post("/members/<int:member_id>/reset-second-factor", role=ADMIN)
+def reset_second_factor(member_id: int) -> Page:
+    row, is_news = _act(member_id, partial(second_factor.take_off, everywhere=False))
+    return to_page(
+        "members", f"{row.name} {'has no' if is_news else 'had no'} second factor{' any more' if is_news else ''}."
+    )
 
 
 class LeftBehind(NamedTuple):
@@ -219,5 +228,5 @@ def _account_page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -
         others = sessions.find_others(connection, g.session_id)
         mail_form = MailForm(formdata=None, kinds=mails.wanted_by(connection, row.id))
     zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
-    of = {"last_signed_in_at": row.last_signed_in_at, "sessions": own, "own": g.session_id, "others": others}
+    of = {"of": row, "sessions": own, "own": g.session_id, "others": others}
     return render_template("console/account.html", form=form, zone_form=zone_form, mail_form=mail_form, **of)

@@ -12,15 +12,18 @@ from app.batches.batch import AWAITING_APPROVAL
 from app.batches.waiting import waiting_of
 from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import ChangedMeanwhile, change
-from app.console.forms import NONE, SETTING_LABELS, SettingsForm, say_beside
+from app.console.forms import SETTING_LABELS, SettingsForm, say_beside, setting_text
 from app.console.views.activity import who
 from app.console.views.sign_in import NOT_YOURS, is_own_password
+from app.encryption import SecretsKeyMissing
+from app.members import members
 from app.members.members import ADMIN
 from app.organizations import WholeOrganization
 from app.pages import action_pages
 from app.pages.filters import Filters
 from app.postgres.database import snapshot
 from app.postgres.locks import lock_organization
+from app.settings import settings as app_settings
 from app.values.numbers import counted, points
 
 _CHANGES_READ = 100
@@ -30,7 +33,7 @@ _CHANGES_READ = 100
 def settings() -> str:
     with snapshot() as connection:
         now = organizations.get_whole(connection, current_member().organization_id)
-    shown = {name: NONE if value is None else str(value) for name, value in _values(now).items()}
+    shown = {name: setting_text(value) for name, value in _values(now).items()}
     return _settings_page(SettingsForm(formdata=None, data=shown))
 
 
@@ -39,6 +42,9 @@ def change_settings() -> Page:
     """Say what a change does, and make it once the password is given to the page that said so."""
     form = SettingsForm(formdata=request.values)
     new = form.values()
+    if new is not None and new["requires_second_factor"] and not app_settings().secrets_key:
+        say_beside(form.requires_second_factor, f"Second factor cannot be required: {SecretsKeyMissing.says}")
+        new = None
     if new is None:
         return _settings_page(form), 200 if request.method == "GET" else 400
     organization_id = current_member().organization_id
@@ -105,6 +111,7 @@ def _plan(connection: Connection, new: dict[str, Any]) -> Plan:
         "approval_of": _of_approval,
         "held_days": _of_held_days,
         "low_balance": _of_low_balance,
+        "requires_second_factor": _of_second_factor,
     }
     told = dict.fromkeys(of_change[name] for name, _, _ in changes)
     return Plan(changes, [sentence for tell in told for sentence in tell(connection, now, new)])
@@ -138,3 +145,10 @@ def _of_low_balance(_connection: Connection, now: WholeOrganization, new: dict[s
     limit = new["low_balance"]
     is_low = limit is not None and now.balance < limit
     return [f"The live balance is {counted(now.balance, 'point')}: {'low' if is_low else 'not low'} by the new figure."]
+
+
+def _of_second_factor(connection: Connection, now: WholeOrganization, new: dict[str, Any]) -> list[str]:
+    if not new["requires_second_factor"]:
+        return ["Members may turn their second factor off again; until then signing in asks for its code."]
+    without = sum(not member.has_second_factor for member in members.find_all(connection, now.id))
+    return [f"{counted(without, 'member')} without one must set it up with the next page, before anything else."]

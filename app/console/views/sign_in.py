@@ -2,16 +2,22 @@
 
 import ipaddress
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TypeVar
 
 from flask import flash, g, redirect, render_template, request, session, url_for
+from sqlalchemy import Connection
 
+from app.actions import log as actions
 from app.console.blueprints import ROOT, Page, current_member, door, pages, to_page
 from app.console.browser import Kept, sent_along, sign_in_page, sign_in_with
-from app.console.forms import ChoosePasswordForm, SignInForm, say_beside
+from app.console.forms import ChoosePasswordForm, CodeForm, SignInForm, say_beside
 from app.console.slow_work import Busy, password_work, refused_form
 from app.errors import InvalidAddress, Refused
-from app.members import links, sessions, tries
+from app.members import links, second_step, sessions, tries
 from app.members.members import VIEWER, Member
+from app.members.second_step import Begun
 from app.members.tries import Place, Try
 from app.postgres.database import single_statement, transaction
 from app.values import passwords
@@ -25,6 +31,9 @@ WRONG = (
     "The e-mail address or the password is wrong, or the account is locked: ten wrong passwords lock it for 15 minutes."
 )
 
+WRONG_CODE = "The code is wrong or was used, or the account is locked: ten wrong passwords or codes lock it."
+
+_Outcome = TypeVar("_Outcome")
 _PAGE = re.compile(rf"{ROOT}/[a-z]+(?:/[A-Za-z0-9_?&=%.,:+-]+)*\Z")
 
 
@@ -34,13 +43,71 @@ def sign_in() -> Page:
     if not form.validate_on_submit():
         return _page(form, kept)
     try:
-        token = _token_for(form.email.data, form.password.data)
+        begun = _begin_for(form.email.data, form.password.data)
     except Busy as error:
         say_beside(form.password, error.sentence)
         return refused_form(_page(form, kept), error)
-    if token is None:
+    if begun is None:
         say_beside(form.password, WRONG)
         return _page(form, kept), 403
+    if begun.awaits_code:
+        session["awaits_code"] = begun.token
+        return _code_page(CodeForm(formdata=None), kept)
+    return _come_in(begun.token, kept)
+
+
+@door.route("/sign-in/code", methods=["GET", "POST"])
+def give_code() -> Page:
+    """Take a code of the second factor, after the password."""
+    form, kept = CodeForm(), sent_along()
+    with transaction() as connection:
+        waiting = second_step.find(connection, session.get("awaits_code", ""))
+    if waiting is None:
+        flash("Sign in again: it took too long, or was ended.", "bad")
+        return redirect(url_for("console_door.sign_in", next=request.args.get("next")), 303)
+    if not form.validate_on_submit():
+        return _code_page(form, kept)
+
+    def use(connection: Connection) -> str | None:
+        return second_step.enter(connection, waiting, form.code.data, place())
+
+    token = with_code(waiting.email_key, waiting.member_id, use)
+    if token is None:
+        say_beside(form.code, WRONG_CODE)
+        return _code_page(form, kept), 403
+    return _come_in(token, kept)
+
+
+def with_code(
+    email_key: str,
+    member_id: int,
+    use: Callable[[Connection], _Outcome | None],
+    *,
+    opens: Callable[[], AbstractContextManager[Connection]] = transaction,
+) -> _Outcome | None:
+    """Return what `use` makes of a code, in a transaction that `opens` begins.
+
+    None: the code is wrong, which is counted like a wrong password, or the account is locked.
+    """
+    with transaction() as connection:
+        counted = tries.count_try(connection, email_key, member_id=member_id)
+    if not counted:
+        return None
+    with opens() as connection:
+        outcome = use(connection)
+        if outcome is None:
+            tries.note_wrong(connection, counted, place(), action=actions.WRONG_CODE)
+        else:
+            tries.take_back(connection, counted)
+    return outcome
+
+
+def _code_page(form: CodeForm, kept: Kept | None) -> str:
+    return render_template("console/code.html", form=form, kept=kept, page=request.args.get("next"))
+
+
+def _come_in(token: str, kept: Kept | None) -> Page:
+    """Begin the browser's session, and go on where the sign-in was asked for."""
     sign_in_with(token)
     wanted = request.args.get("next", "")
     page = wanted if _PAGE.match(wanted) else url_for("console.overview", mode="live")
@@ -55,8 +122,8 @@ def _page(form: SignInForm, kept: Kept | None) -> str:
     return sign_in_page(form, kept, page=request.args.get("next"), over=request.args.get("over"))
 
 
-def _token_for(email: str, password: str) -> str | None:
-    """Return the token of a new session, or None. An unknown address takes as much work as a known address."""
+def _begin_for(email: str, password: str) -> Begun | None:
+    """Begin a session, or return None. An unknown address takes as much work as a known address."""
     try:
         email_key = parse(email).key
     except InvalidAddress:
@@ -65,7 +132,7 @@ def _token_for(email: str, password: str) -> str | None:
     if not right:
         return None
     with transaction() as connection:
-        return sessions.sign_in(connection, right, place(), last_id=session.get("member_id"))
+        return second_step.sign_in(connection, right, place(), last_id=session.get("member_id"))
 
 
 def right_tries(email_key: str, password: str, *, member_id: int | None = None) -> list[Try]:
@@ -80,7 +147,7 @@ def right_tries(email_key: str, password: str, *, member_id: int | None = None) 
     wrong = [each for each in counted if each.password_hash not in right_hashes and (each.locks or not right_hashes)]
     if wrong or not right_hashes:
         with transaction() as connection:
-            tries.note_wrong_passwords(connection, wrong, place())
+            tries.note_wrong(connection, wrong, place())
     return [each for each in counted if each.password_hash in right_hashes]
 
 
@@ -118,9 +185,12 @@ def link(token: str) -> Page:
         if member is None:
             return render_template("console/link_over.html"), 404
         links.choose_password(connection, member, password_hash)
-        session_token = sessions.begin(connection, member.id, password_hash, place())
-    assert session_token is not None, "the password was chosen in the same transaction"
-    sign_in_with(session_token)
+        begun = second_step.begin(connection, member.id, password_hash, place())
+    assert begun is not None, "the password was chosen in the same transaction"
+    if begun.awaits_code:
+        session["awaits_code"] = begun.token
+        return redirect(url_for("console_door.give_code"), 303)
+    sign_in_with(begun.token)
     return to_page("overview", mode="live")
 
 

@@ -84,6 +84,7 @@ class ChangedOrganization(TypedDict):
         approval_above: Above how many points of one batch it awaits an approval; None: never. It holds for what is
             sent from then on.
         approval_of: Whose sends await an approval: console (those of members) or all (those of keys too).
+        requires_second_factor: True: members must set up a second factor before anything else in the console.
         is_suspended: True: it cannot issue until it is resumed.
         is_disabled: True: it can neither issue nor take back until it is enabled.
     """
@@ -94,6 +95,7 @@ class ChangedOrganization(TypedDict):
     low_balance: NotRequired[int | None]
     approval_above: NotRequired[int | None]
     approval_of: NotRequired[str]
+    requires_second_factor: NotRequired[bool]
     is_suspended: NotRequired[bool]
     is_disabled: NotRequired[bool]
 
@@ -491,6 +493,7 @@ class Member(Result):
         is_locked: True: ten wrong passwords; it ends after 15 minutes, or by a new link.
         created_at: When it was made.
         last_signed_in_at: When the member last signed in; None: never.
+        has_second_factor: True: signing in also asks for a code of an app.
     """
 
     id: int
@@ -503,6 +506,7 @@ class Member(Result):
     is_locked: bool
     created_at: datetime
     last_signed_in_at: datetime | None = None
+    has_second_factor: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -599,6 +603,7 @@ class PlatformOrganization(Result):
         low_balance: Below which live balance an event says so; None: never.
         approval_above: Above how many points of one batch it awaits an approval; None: never.
         approval_of: Whose sends await it: those of members, or all. Known: `console`, `all`; others may come.
+        requires_second_factor: True: its members sign in with a second factor.
     """
 
     id: int
@@ -615,6 +620,7 @@ class PlatformOrganization(Result):
     low_balance: int | None = None
     approval_above: int | None = None
     approval_of: str = "console"
+    requires_second_factor: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

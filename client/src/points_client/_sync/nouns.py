@@ -1144,6 +1144,7 @@ class Organizations(Noun):
             approval_above: Above how many points of one batch it awaits an approval; None: never. It holds for what
                 is sent from then on.
             approval_of: Whose sends an approval: console (those of members) or all (those of keys too).
+            requires_second_factor: True: members must set up a second factor before anything else in the console.
             is_suspended: True: it cannot issue until it is resumed.
             is_disabled: True: it can neither issue nor take back until it is enabled.
 
