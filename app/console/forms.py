@@ -31,6 +31,7 @@ from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
 from app.platform.requests import CHANGEABLE
 from app.settings import settings
 from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
+from app.values.numbers import figure_of
 from app.values.texts import checked_name
 from app.values.validation_errors import FaultsFound
 from app.values.zones import zone_names
@@ -99,13 +100,8 @@ def say_why(form: BaseForm, error: PointsError, names: Mapping[str, str] | None 
 
 
 def amount_of(text: str | None, *, digits_max: int = 19) -> int | None:
-    """Return a number in ASCII digits, also as the pages write it, such as 1,000; None for anything else."""
-    digits = (text or "").replace(",", "") if _GROUPED.fullmatch(text or "") else text or ""
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= digits_max else None
-
-
-# With a comma before each three digits it can be read in one way only, where every number is whole.
-_GROUPED = re.compile("[1-9][0-9]{0,2}(,[0-9]{3})+")
+    """Return a number that was typed; None for anything else."""
+    return figure_of(text or "", digits_max=digits_max)
 
 
 class SignInForm(FlaskForm):

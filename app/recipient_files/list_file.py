@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from app.errors import Refused
 from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_address, trimmed
+from app.recipient_files.misfits import is_another_heading, is_shifted
 from app.recipient_files.rows import Row, beginning, rows
 from app.recipient_files.text import ListText
 
@@ -181,14 +182,14 @@ class ListFile:
         lacking = self._lacking(address)
         for row in rows(self._text, self._beginning.delimiter, self.name):
             count = len(row.cells)
-            if row.line > heading_line and (fault := self._misleads(row, used)):
+            if (row.doubts or row.is_hidden) and row.line > heading_line and (fault := self._misleads(row, used)):
                 yield row._replace(fault=fault)
             elif row.fault is not None:
                 yield row
             elif row.line <= heading_line:
                 if row.line < heading_line:
                     yield row._replace(fault="is above the heading.")
-            elif before and self._is_shifted(row.cells, before, lacking):
+            elif before and is_shifted(row.cells, before, lacking):
                 yield row._replace(fault=f"may be shifted{self._quotes_missing}.")
             elif count == width == named and "@" in row.cells[address]:
                 yield row
@@ -217,17 +218,6 @@ class ListFile:
     def _quotes_missing(self) -> str:
         return ": a cell that holds the delimiter must be in quotes" if self.sheet is None else ""
 
-    def _is_shifted(self, cells: Sequence[str], before: Sequence[int], lacking: Sequence[int]) -> bool:
-        """Tell whether a delimiter inside a cell may have moved the cells behind it, and a missing last cell hides it.
-
-        Then a column of addresses before the paid one holds something else, and an address is in a column behind it
-        that does not always hold addresses.
-        """
-        lost = [
-            place for place in before if place < len(cells) and "@" not in cells[place] and not is_blank(cells[place])
-        ]
-        return bool(lost) and any("@" in cells[place] for place in lacking if lost[0] < place < len(cells))
-
     def _lacking(self, address: int) -> list[int]:
         """Return the other columns in which a cell of the first rows holds no address."""
         rows = [
@@ -239,14 +229,7 @@ class ListFile:
     def _require_no_heading(self, row: Row, address: int, above: int) -> None:
         """Refuse a heading with other columns below line `above`: two lists were joined, and their columns differ."""
         names = [heading_name(cell) for cell in self._cells[: self._named]]
-        words = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
-        if row.line <= above or words == names or any(map(is_like_an_address, row.cells)):
-            return
-        is_full = len(words) > 1 and not any(map(is_blank, row.cells[: len(words)]))
-        in_place = heading_name(row.cells[address]) if address < len(row.cells) else ""
-        # A cell with a dot may be a mistyped address.
-        names_mail = (in_place and not EMAIL.isdisjoint(words)) or ("mail" in in_place and "." not in in_place)
-        if names_mail or (self._heading and is_full and len({*names, *EMAIL}.intersection(words)) > 1):
+        if row.line > above and is_another_heading(row.cells, names, address, has_heading=self._heading is not None):
             raise Refused(
                 f"Line {row.line} of {self.name} looks like another heading, with other columns: split the list there."
             )

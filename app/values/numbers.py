@@ -1,5 +1,6 @@
 """Numbers and times as a person reads them, and how many recipients a balance pays."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,6 +9,16 @@ from datetime import UTC, datetime
 def points(number: int) -> str:
     """Write a number with its thousands apart."""
     return f"{number:,}"
+
+
+# With a comma before each three digits it can be read in one way only, where every number is whole.
+_GROUPED = re.compile("[1-9][0-9]{0,2}(,[0-9]{3})+")
+
+
+def figure_of(text: str, *, digits_max: int = 19) -> int | None:
+    """Return a number in ASCII digits, also as `points` writes it, such as 1,000; None for anything else."""
+    digits = text.replace(",", "") if _GROUPED.fullmatch(text) else text
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= digits_max else None
 
 
 def moment(when: datetime) -> str:

@@ -137,7 +137,7 @@ _EARNED = f"email;Points earned;Pers. No.;\n{ANN};7;r-1;20\n{BOB};9;r-2;30\n"
 @pytest.mark.parametrize(
     ("options", "points", "not_used"),
     [
-        (["--amount", "5"], [5, 5], ["“Points earned” (2)", "“Pers. No.” (3)", "column 4"]),
+        (["--amount", "1,500"], [1500, 1500], ["“Points earned” (2)", "“Pers. No.” (3)", "column 4"]),
         (["--amount-column", "points EARNED", "--reference-column", "3"], [7, 9], ["column 4"]),
         (["--amount-column", "4", "--label-column", "Pers. No."], [20, 30], ["“Points earned” (2)"]),
         (["--column", "1", "--amount-column", "2", "--label-column", "4"], [7, 9], ["“Pers. No.” (3)"]),
@@ -155,6 +155,7 @@ def test_every_column_is_chosen_or_named_as_not_used(
     [
         ([], 2, "“Points earned” (2) and column 4 hold figures: choose with --amount-column."),
         (["--amount", "5", "--amount-column", "2"], 2, "not both"),
+        (["--amount", "1.000"], 2, "is not a valid integer"),
         (["--amount-column", "Pts"], 1, "has no column Pts: its columns are"),
         (["--amount-column", "1"], 1, "“email” (1) of people.csv can be used for one thing only."),
         (["--amount-column", "2", "--label-column", "2"], 1, "“Points earned” (2) of people.csv can be used for one"),

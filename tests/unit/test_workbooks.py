@@ -1,6 +1,7 @@
 """Workbooks as lists: each row is paid or named with its number, as in a text, and no workbook harms the reader."""
 
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from datetime import date, datetime
@@ -73,8 +74,9 @@ def test_hidden_rows_are_counted_and_nobody_is_paid_until_it_is_said_what_become
     asked = front.run(path)
     assert ": 1 of these rows is hidden in the workbook. Choose with --hidden-rows include or leave-out." in asked.told
     assert (asked.status, front.paid) == (1, [])
-    done = front.run(path, "--hidden-rows", "leave-out")
+    assert re.search("Hidden rows +1, left out\n", front.shown(path, "--hidden-rows", "leave-out"))
     assert front.paid == ["good@example.com"]
+    done = front.run(path, "--hidden-rows", "leave-out")
     hidden = {"line": 3, "email": "hidden@example.com, 2, r-2, Spring"}
     assert done.document["bad_lines"][0] == hidden | {"reason": "is hidden in the workbook, and left out as you chose."}
 
@@ -170,6 +172,16 @@ def _inflated(marks: str) -> bytes:
     return file.getvalue()
 
 
+def _with_entities() -> bytes:
+    """Return a workbook whose sheet declares an entity, which might grow without end or name another file."""
+    file, made = io.BytesIO(), zipfile.ZipFile(io.BytesIO(xlsx({"People": ROWS})))
+    with made, zipfile.ZipFile(file, "w") as changed:
+        for name in made.namelist():
+            content = made.read(name).replace(b"<worksheet", b'<!DOCTYPE a [<!ENTITY a "b">]><worksheet', 1)
+            changed.writestr(name, content)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
@@ -184,6 +196,7 @@ def _inflated(marks: str) -> bytes:
             id="inflated",
             marks=pytest.mark.long,
         ),
+        pytest.param(_with_entities, "cannot be read as a workbook", id="entities"),
         pytest.param(lambda: xlsx({"People": ROWS})[:2_000], "cannot be read as a workbook", id="cut off"),
         pytest.param(lambda: b"PK\x03\x04" + bytes(100), "cannot be read as a workbook", id="no workbook"),
         pytest.param(lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "cannot be read as a workbook", id="no old workbook"),

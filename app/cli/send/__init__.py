@@ -15,6 +15,7 @@ from app.cli.service import running_url
 from app.errors import Refused
 from app.local.terminal import end_gently
 from app.settings import INT64_MAX
+from app.values.numbers import figure_of
 from app.values.texts import is_utf8
 
 
@@ -27,11 +28,16 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
     return text or None
 
 
+class _Figure(click.IntRange):
+    """A number of points, also as the plan writes it, such as 1,000."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(figure_of(str(value)) or value, param, ctx)
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column]."
-)
+@click.option("--amount", type=_Figure(1, INT64_MAX), help="Points for each recipient [default: the list's column].")
 @calling_options
 @click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")

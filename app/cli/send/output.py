@@ -11,6 +11,7 @@ from app.cli.tables import console, print_pairs, progress_bar
 from app.errors import PointsError
 from app.recipient_files.columns import unused_columns
 from app.recipient_files.recipients import Recipients
+from app.recipient_files.text import INCLUDE
 from app.values.numbers import counted, points
 
 _BAD_LINES_SHOWN_MAX = 20
@@ -38,6 +39,7 @@ def plan(run: Run) -> None:
         "Column": run.list.title(run.columns.address),
         **{f"{name.capitalize()}s": run.list.title(place) for name, place in run.columns.own.items()},
         "Not used": ", ".join(unused_columns(run.list, run.columns)) or None,
+        "Hidden rows": _hidden_rows(run),
         "Lines": points(recipients.count + len(recipients.bad)),
         "Left out": _left_out(run),
         "Recipients": points(recipients.count),
@@ -55,6 +57,11 @@ def plan(run: Run) -> None:
         "Left after": points(left) if left >= 0 else _too_low(run),
     }
     print_pairs(console(stderr=run.choices.as_json), rows)
+
+
+def _hidden_rows(run: Run) -> str | None:
+    hidden = 0 if run.list.sheet is None else run.list.sheet.hidden_rows
+    return f"{points(hidden)}, {'included' if run.choices.hidden_rows == INCLUDE else 'left out'}" if hidden else None
 
 
 def _sent_lately(run: Run) -> str | None:
