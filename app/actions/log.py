@@ -80,25 +80,3 @@ _RECORD = text("""
     INSERT INTO actions (action, organization_id, member_id, platform_key_id, operator, subject_id, sandbox, detail)
     VALUES (:action, :organization_id, :member_id, :platform_key_id, :operator, :subject_id, :sandbox, :detail)
 """)
-
-
-def last_author_of(connection: Connection, batch_id: int, *, organization_id: int) -> str | None:
-    """Return the name of the member who did the last thing to a batch; None if no member did anything lately."""
-    parameters = {
-        "batch_id": batch_id,
-        "organization_id": organization_id,
-        "but": SENT,
-        "looked_at_max": _LOOKED_AT_MAX,
-    }
-    return connection.execute(_LAST_AUTHOR, parameters).scalar_one_or_none()
-
-
-_LOOKED_AT_MAX = 1_000
-_LAST_AUTHOR = text("""
-    SELECT trim(m.first_name || ' ' || m.last_name)
-    FROM (SELECT * FROM actions WHERE organization_id = :organization_id
-          ORDER BY created_at DESC, id DESC LIMIT :looked_at_max) a
-    JOIN members m ON m.id = a.member_id
-    WHERE a.subject_id = :batch_id AND a.action LIKE 'batch.%' AND a.action <> :but
-    ORDER BY a.created_at DESC, a.id DESC LIMIT 1
-""")

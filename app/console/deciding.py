@@ -12,6 +12,7 @@ from app.batches import schedule
 from app.batches.batch import ISSUED, REFUSED, Batch, batches
 from app.console.blueprints import Page, current_scope, to_page
 from app.console.caller import calling_member, change, record
+from app.console.views.activity import latest
 from app.errors import NotFound, Refused
 from app.postgres.database import transaction
 from app.uploads import listed, uploads
@@ -79,13 +80,9 @@ def _is_as_shown(batch: Batch) -> bool:
 
 
 def became(connection: Connection, batch: Batch) -> str:
-    """Say what has become of a batch, and by whom: that it is issued or refused, nobody has decided."""
-    by: Any = batch.approval and batch.approval["by"]
-    author = None
-    if batch.status not in (ISSUED, REFUSED):
-        author = actions.last_author_of(connection, batch.id, organization_id=batch.organization_id)
-        author = author or (by and f"{by['first_name']} {by['last_name']}")
-    return f"batch {batch.id} is {batch.status.replace('_', ' ')}{f' by {author}' if author else ''}"
+    """Say what has become of a batch, and who has done it: that it is issued or refused, nobody has."""
+    done = "" if batch.status in (ISSUED, REFUSED) else latest(connection, "batch", batch.id).rstrip(".")
+    return f"batch {batch.id} is {batch.status.replace('_', ' ')}{f' ({done})' if done else ''}"
 
 
 def require_as_shown(connection: Connection, batch: Batch) -> None:

@@ -18,6 +18,7 @@ from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
 from app.console.caller import record
 from app.console.forms import in_words
+from app.console.views.activity import latest
 from app.errors import InvalidRequest, MayNotIssue, PointsError, Refused
 from app.organizations import WholeOrganization, get_whole
 from app.recipient_files.recipients import body_of
@@ -49,10 +50,11 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
         raise Refused(f"The list can no longer be sent as it was checked: {why}") from None
 
 
+_SETTINGS = ("the limit above which an approval is needed", "how long points are held")
 # What the last page shows, in the order of the parts of `Cost.seen`.
 _SHOWN = (
-    *("the list", "what the balance pays of it", "the limit above which an approval is needed"),
-    *("how long points are held", "the time, the time zone or “all or nobody”", "what its recipients were sent before"),
+    *("the list", "what the balance pays of it", *_SETTINGS),
+    *("the time, the time zone or “all or nobody”", "what its recipients were sent before"),
 )
 _DIGITS = 16  # Of each part.
 
@@ -60,13 +62,14 @@ _DIGITS = 16  # Of each part.
 class ListChanged(Refused):
     """The list, or something else that the page showed, is not what it was then."""
 
-    def __init__(self, seen: str = "", now: str = "") -> None:
+    def __init__(self, seen: str = "", now: str = "", settings_by: str = "") -> None:
         places = [place * _DIGITS for place in range(len(_SHOWN))]
         changed = [
             what for what, at in zip(_SHOWN, places, strict=True) if seen[at : at + _DIGITS] != now[at : at + _DIGITS]
         ]
         what = " and ".join(changed) or "the list"
-        super().__init__(f"Since you looked, {what} has changed: look at this page again before you issue points.")
+        by = f" ({settings_by})" if settings_by and set(changed) & set(_SETTINGS) else ""
+        super().__init__(f"Since you looked, {what} has changed{by}: look at this page again before you issue points.")
 
 
 def issue(
@@ -91,7 +94,7 @@ def issue(
         raise ListChanged  # A question is open: the list is not checked now.
     now = cost(connection, who, upload)
     if now.seen != seen:
-        raise ListChanged(seen, now.seen)
+        raise ListChanged(seen, now.seen, latest(connection, "organization", who.organization.id).rstrip("."))
     if now.refusal is not None:
         raise now.refusal
     if not is_meant and now.before.must_be_meant:

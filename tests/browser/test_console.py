@@ -16,6 +16,7 @@ _PAGES = {
     "/lists": "Lists",
     "/transactions?email=example": "Transactions",
     "/batches?label=may": "Batches",
+    "/recipient?email=ann@example.com": "Recipient",
     "/reversals": "Reversals",
     "/statement": "Statement",
     "/requests": "Requests",

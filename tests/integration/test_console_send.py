@@ -15,11 +15,13 @@ from flask import Flask
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
+from app import organizations
 from app.batches.schedule import release_due
 from app.console.slow_work import list_checks
 from app.postgres import connections
 from app.postgres.connections import engine
 from app.postgres.database import transaction
+from app.scope import Author
 from app.settings import settings
 from tests.conftest import forget_everything
 from tests.integration import books
@@ -223,7 +225,7 @@ def test_a_button_for_one_time_schedules_nothing_for_another(
     assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
 
 
-def test_what_has_changed_since_the_page_of_the_button_is_said(ann: Visitor) -> None:
+def test_what_has_changed_since_the_page_of_the_button_is_said(app: Flask, ann: Visitor) -> None:
     path = checked(ann, _EIGHT, amount="10")
     for change, says in (
         ("held_days = 30", "how long points are held has changed"),
@@ -235,8 +237,15 @@ def test_what_has_changed_since_the_page_of_the_button_is_said(ann: Visitor) -> 
         refused = ann.client.post(f"{path}/confirm", data=form)
         assert refused.status_code == 409
         assert f"Since you looked, {says}" in words_of(refused)
+    form, admin = hidden(ann.get(f"{path}/confirm")), visitor(app, ann.organization_id, "admin")
+    with transaction(by=Author(member_id=admin.member_id)) as connection:
+        organizations.change(connection, ann.organization_id, {"held_days": 32})
+    told = words_of(ann.client.post(f"{path}/confirm", data=form))
+    assert re.search(
+        r"are held has changed \([^)]*Ann Admin: Changed the organization: days that points are held 31 to 32", told
+    )
     for page in ("cost", "confirm"):
-        assert "account are held for 31 days, then they go back" in words_of(ann.get(f"{path}/{page}"))
+        assert "account are held for 32 days, then they go back" in words_of(ann.get(f"{path}/{page}"))
 
 
 def test_the_button_of_one_list_or_mode_issues_no_other(ann: Visitor) -> None:
@@ -473,7 +482,8 @@ def test_a_scheduled_batch_is_moved_once_and_not_when_it_is_issued(app: Flask, a
     form, bob = hidden(ann.get(move)), visitor(app, ann.organization_id, "approver")
     bob.client.post(f"/console/live{move}", data=hidden(bob.get(move)) | _later(days=7)[0])
     assert ann.client.post(f"/console/live{move}", data=form | _later(days=6)[0]).location == f"/console/live{move}"
-    assert "not what the page showed: batch 1 is scheduled by Ann Approver" in words_of(page := ann.get(move))
+    moved = r"not what the page showed: batch 1 is scheduled \(\S+ \S+ UTC, Ann Approver: Moved live batch 1: to "
+    assert re.search(moved, words_of(page := ann.get(move)))
     assert f"It is scheduled for {_later(days=7)[1]}" in words_of(page)
     _let_scheduled_be_issued(ann)
     assert ann.client.post(f"/console/live{move}", data=form | fields).location == f"/console/live{batch}"
