@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"the list {self.upload.name}" if self.is_list and self.upload else f"batch {self.batches[0].id}"
+        return f"the list “{self.upload.name}”" if self.is_list and self.upload else f"batch {self.batches[0].id}"
 
     @property
     def noun(self) -> str:

@@ -86,7 +86,9 @@ def _here() -> str:
     words = ("" if request.url_rule is None else request.url_rule.rule).split("/")[3:]  # Behind `/console/<mode>`.
     if not words:
         return request.endpoint or ""
-    return _BY_WORD.get({"outcome": "lists", "hold": "held", "recipient": "transactions"}.get(words[-1], words[0]), "")
+    if words[0] == "send" and words[-1] in ("outcome", "approval", "cancel", "move", "take-back"):
+        return "console.lists"
+    return _BY_WORD.get({"hold": "held", "recipient": "transactions"}.get(words[-1], words[0]), "")
 
 
 def _names() -> dict[str, Any]:

@@ -72,6 +72,7 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
             require_readable(page, _PAGES[path])
     page.goto(f"{look.service.url}/console/live")
     page.get_by_role("link", name="Approve or reject it").click()
+    require_readable(page, "Approvals")
     page.get_by_role("row", name="Large").get_by_role("link").first.click()
     require_readable(page, "Batch [0-9]+")
     page.get_by_role("link", name="Approve or reject it").click()

@@ -278,7 +278,7 @@ def test_a_list_is_approved_whole_in_its_order_by_one_who_sees_what_its_sender_s
     assert words_of(bo.get("/activity")).count(": with 2 more batches of its list") == 3
     again = _sent_list(visitor(app, organization_id, "sender", "again@example.com"))
     page = words_of(bo.get(f"{again}/approval"))
-    assert "6 of 6 recipients were sent the like within 30 days: 6 the same points with the same label" in page
+    assert "6 of 6 recipients were sent the same points or the same label within 30 days: 6 the same points" in page
     assert "The sender has ticked: Yes, issue points to them again." in page
 
 

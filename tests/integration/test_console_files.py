@@ -348,6 +348,6 @@ def test_an_address_on_several_lines_is_one_recipient_named_once_with_its_sum(an
     assert confirm(ann, first).status_code == 303
     [batch_id] = books.drain_all(ann.organization_id)
     page = words_of(ann.get(checked(ann, list_)))
-    assert "2 of 2 recipients were sent the like within 30 days" in page
+    assert "2 of 2 recipients were sent the same points or the same label within 30 days" in page
     assert f"batch {batch_id} (2 of them," in page
     assert "On several lines" not in words_of(ann.get(checked(ann, "email,reference\na@example.com,r1\n", amount="1")))
