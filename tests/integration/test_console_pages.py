@@ -215,12 +215,14 @@ def test_settings_are_changed_by_who_knows_the_password_after_the_page_has_said_
     sender = visitor(app, admin.organization_id, SENDER)
     for amount in ("5", "50"):
         sent(sender, f"email\n{amount}@example.com\n", amount=amount)
+    books.queue_batch(admin.organization_id, ["x@example.com"], 21, send_at=datetime.now(UTC) + timedelta(days=2))
     new = {"approval_above": "20", "approval_of": "all", "held_days": "90", "low_balance": "101"}
     page = _change_of(admin, **new)
     for words in (
         *("Approval limit 4 → 20", "Whose sends await an approval members → members and programs"),
         *("Days that points are held none → 90", "Low balance none → 101", "100 points: low by the new figure."),
-        "2 batches awaiting approval still need it, 1 of them within the new limit.",
+        "What awaits approval still needs it: 2 batches, 1 within the new limit.",
+        "What is scheduled needs no other approval: 1 batch, 1 above the new limit.",
     ):
         assert words in words_of(page), words
 
@@ -242,7 +244,7 @@ def test_settings_are_changed_by_who_knows_the_password_after_the_page_has_said_
     with transaction() as connection:
         now = organizations.get_whole(connection, admin.organization_id)
     assert (now.approval_above, now.approval_of, now.held_days, now.low_balance) == (20, "all", 90, 101)
-    assert words_of(admin.get("/settings")).count(" UTC by Ann Admin.") == 4
+    assert words_of(admin.get("/settings")).count("Ann Admin changed it 20") == 4
     done = "days that points are held 7 to 90, low balance none to 101, approval limit 4 to 20, whose sends await an"
     assert f"Ann Admin Changed the organization: {done} approval console to all" in _activity(admin)
     assert _change_of(admin, **new).status_code == 303, "nothing is left to change"

@@ -8,7 +8,7 @@ from flask import render_template, request
 from sqlalchemy import Connection
 
 from app import organizations
-from app.batches.batch import AWAITING_APPROVAL
+from app.batches.batch import AWAITING_APPROVAL, SCHEDULED
 from app.batches.waiting import waiting_of
 from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import ChangedMeanwhile, change
@@ -24,7 +24,7 @@ from app.pages.filters import Filters
 from app.postgres.database import snapshot
 from app.postgres.locks import lock_organization
 from app.settings import settings as app_settings
-from app.values.numbers import counted, points
+from app.values.numbers import counted
 
 _CHANGES_READ = 100
 
@@ -119,18 +119,15 @@ def _plan(connection: Connection, new: dict[str, Any]) -> Plan:
 
 def _of_approval(connection: Connection, now: WholeOrganization, new: dict[str, Any]) -> list[str]:
     limit, waiting = new["approval_above"], waiting_of(connection, now.id)
-    above = [batch for batch in waiting if limit is None or batch.points > limit]
     awaiting = [batch for batch in waiting if batch.status == AWAITING_APPROVAL]
-    scheduled = len(waiting) - len(awaiting)
+    scheduled = [batch for batch in waiting if batch.status == SCHEDULED]
     says = ["The new limit holds for what is sent from now on."]
     if awaiting:
-        within = "" if limit is None else f", {points(len(set(awaiting) - set(above)))} of them within the new limit"
-        says.append(f"{counted(len(awaiting), 'batch', 'es')} awaiting approval still need it{within}.")
+        within = "" if limit is None else f", {sum(batch.points <= limit for batch in awaiting)} within the new limit"
+        says.append(f"What awaits approval still needs it: {counted(len(awaiting), 'batch', 'es')}{within}.")
     if scheduled:
-        over = "" if limit is None else f", {points(len(set(above) - set(awaiting)))} of them above the new limit"
-        says.append(
-            f"{counted(scheduled, 'batch', 'es')} scheduled before will be issued without another approval{over}."
-        )
+        above = "" if limit is None else f", {sum(batch.points > limit for batch in scheduled)} above the new limit"
+        says.append(f"What is scheduled needs no other approval: {counted(len(scheduled), 'batch', 'es')}{above}.")
     return says
 
 
@@ -151,4 +148,4 @@ def _of_second_factor(connection: Connection, now: WholeOrganization, new: dict[
     if not new["requires_second_factor"]:
         return ["Members may turn their second factor off again; until then signing in asks for its code."]
     without = sum(not member.has_second_factor for member in members.find_all(connection, now.id))
-    return [f"{counted(without, 'member')} without one must set it up with the next page, before anything else."]
+    return [f"Who has none must set it up before anything else, with the next page: {counted(without, 'member')}."]
