@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import g, render_template, request, session
-from sqlalchemy import Connection
 
-from app import api_keys
-from app.actions import log as actions
-from app.api_keys import StoredKey
-from app.batches import schedule
-from app.batches.waiting import Waiting, waiting_of
+from app import leaving
 from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https, sign_in_with
 from app.console.caller import ChangedMeanwhile, change
@@ -22,7 +17,6 @@ from app.members import links, mails, second_factor, sessions
 from app.members import members as rows
 from app.members.members import ADMIN, VIEWER, Member
 from app.postgres.database import single_statement, snapshot, transaction
-from app.scope import MEMBER, Scope
 from app.settings import settings
 
 _LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
@@ -84,25 +78,6 @@ def reset_second_factor(member_id: int) -> Page:
     )
 
 
-class LeftBehind(NamedTuple):
-    """What goes on without a member: the sends of theirs that wait, and the keys that they made and that are good."""
-
-    batches: list[Waiting]
-    keys: list[StoredKey]
-
-    @property
-    def seen(self) -> str:
-        """Return a text that differs when the page would name something else."""
-        return " ".join(str(row.id) for of_kind in self for row in of_kind)
-
-
-def _left_by(connection: Connection, member_id: int) -> LeftBehind:
-    organization_id = current_member().organization_id
-    keys = [key for key in api_keys.find_all(connection, organization_id) if key.is_good and key.made_by]
-    made = [key for key in keys if key.made_by == {**(key.made_by or {}), "type": MEMBER, "id": member_id}]
-    return LeftBehind(waiting_of(connection, organization_id, member_id=member_id), made)
-
-
 @pages.post("/members/<int:member_id>/remove", role=ADMIN, deletes=True)
 def remove_member(member_id: int) -> Page:
     """Remove a member, and with them what the form says of what they leave behind."""
@@ -110,16 +85,11 @@ def remove_member(member_id: int) -> Page:
     try:
         with change() as connection:
             row = rows.lock(connection, member_id, organization_id=who.organization_id)
-            left = _left_by(connection, member_id)
+            left = leaving.left_by(connection, row)
             if request.form.get("seen", "") != left.seen:
                 raise ChangedMeanwhile("")
             rows.remove(connection, row, by=who.id)
-            for batch in left.batches if "cancel" in request.form else ():
-                of = Scope(who.organization_id, batch.sandbox)
-                schedule.cancel(connection, batch.id, of)
-                actions.record(connection, actions.CANCELLED, **of._asdict(), subject_id=batch.id)
-            for key in left.keys if "revoke" in request.form else ():
-                api_keys.revoke(connection, key.id)
+            leaving.end(connection, left, row, cancels="cancel" in request.form, revokes="revoke" in request.form)
     except (Refused, ChangedMeanwhile, BatchConflict) as error:  # A batch may have been issued meanwhile.
         return to_page("member", error.sentence, "bad", member_id=member_id)
     return to_page("members", f"{row.name} is no longer a member.")
@@ -142,7 +112,7 @@ def _list_page(form: MemberForm) -> str:
 def _member_page(member_id: int, form: RoleForm | None = None) -> str:
     with single_statement() as connection:
         row = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
-        left = _left_by(connection, member_id)
+        left = leaving.left_by(connection, row)
     form = form or RoleForm(formdata=None, role=row.role)
     return render_template("console/member.html", of=row, form=form, left=left)
 
