@@ -6,7 +6,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.members import second_factor, sessions, tries
-from app.members.tries import Place, Try
+from app.members.place import Place
+from app.members.tries import Try
 from app.values.key_hashes import hash_token, new_token
 
 

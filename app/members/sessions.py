@@ -13,7 +13,7 @@ from app.actions import log as actions
 from app.errors import NotFound
 from app.members import tries
 from app.members.members import Member
-from app.members.tries import Place
+from app.members.place import Place
 from app.scope import Author
 from app.values.ids import require_id
 from app.values.key_hashes import hash_token, new_token

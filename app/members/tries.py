@@ -6,20 +6,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
+from app.members.place import Place
 
 # This many wrong passwords and codes within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
 WRONG_PASSWORDS_MAX = 10
 LOCK_MINUTES = 15
-
-
-class Place(NamedTuple):
-    """Where a member signs in: the browser in words, and the IP address. Both are what the caller says."""
-
-    browser: str | None = None
-    address: str | None = None
-
-    def __str__(self) -> str:
-        return ", ".join(part for part in (self.browser, self.address) if part)
 
 
 class Try(NamedTuple):

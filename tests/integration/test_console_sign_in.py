@@ -22,6 +22,7 @@ from app.values import passwords
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
+from tests.integration.console_forms import read
 from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor, words_of
 from tests.ports import free_port
 
@@ -379,6 +380,19 @@ def test_neither_a_link_nor_time_nor_another_session_is_a_way_around_the_code(en
         members.end_sessions(connection, members.lock(connection, one.member_id), by=None)
     _give(client, _code(secret))
     assert not _is_in(client)
+
+
+def test_what_was_typed_into_a_form_of_a_session_that_is_over_outlasts_the_code_too(encrypting: Flask) -> None:
+    one = visitor(encrypting, books.make_organization(), "admin")
+    secret, _ = _turn_on(one)
+    [form] = [form for form in read("", one.get("/members"))[1] if form.action.endswith("/members")]
+    books.execute("UPDATE member_sessions SET seen_at = seen_at - interval '1 h'")
+    page = one.client.post(form.action, data=form.fields | {"first_name": "Kept"})
+    for fields in ({"email": one.email, "password": PASSWORD}, {"code": _wrong(secret)}, {"code": _code(secret)}):
+        [asked] = read("", page)[1]
+        page = one.client.post(asked.action, data=asked.fields | fields)
+    [again] = read("", page)[1]
+    assert (again.action, again.fields["first_name"]) == (form.action, "Kept")
 
 
 def test_an_organization_may_require_it_and_an_admin_may_take_off_a_lost_one(encrypting: Flask) -> None:

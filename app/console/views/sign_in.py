@@ -1,6 +1,5 @@
 """Signing in, by e-mail address and password or by the link that lets a member choose a password; and out."""
 
-import ipaddress
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,12 +16,12 @@ from app.console.slow_work import Busy, password_work, refused_form
 from app.errors import InvalidAddress, Refused
 from app.members import links, second_step, sessions, tries
 from app.members.members import VIEWER, Member
+from app.members.place import Place, place_of
 from app.members.second_step import Begun
-from app.members.tries import Place, Try
+from app.members.tries import Try
 from app.postgres.database import single_statement, transaction
 from app.values import passwords
 from app.values.addresses import parse
-from app.values.ip_addresses import is_public
 
 # Of who is signed in.
 NOT_YOURS = "This is not your password, or the account is locked: ten wrong passwords lock it."
@@ -217,51 +216,7 @@ def chosen_password(form: ChoosePasswordForm, member: Member) -> str | None:
     return password
 
 
-# The first that stands in `User-Agent` counts: browsers name those that they descend from as well.
-_BROWSERS = {
-    "Edg": "Edge",
-    "OPR/": "Opera",
-    "SamsungBrowser/": "Samsung Internet",
-    "FxiOS/": "Firefox",
-    "Firefox/": "Firefox",
-    "CriOS/": "Chrome",
-    "Chrome/": "Chrome",
-    "Safari/": "Safari",
-}
-_SYSTEMS = {
-    "iPhone": "iPhone",
-    "iPad": "iPad",
-    "Android": "Android",
-    "Windows": "Windows",
-    "CrOS": "ChromeOS",
-    "Mac OS X": "macOS",
-    "Linux": "Linux",
-}
-
-
 def place() -> Place:
     """Return where the request comes from."""
-    return Place(_browser(), _address())
-
-
-def _browser() -> str:
-    """Return the browser and its system, such as `Firefox on Linux`."""
-    named = request.user_agent.string
-    browser, system = (next((words[mark] for mark in words if mark in named), "") for words in (_BROWSERS, _SYSTEMS))
-    return f"{browser or 'another browser'} on {system}" if system else browser or "another browser"
-
-
-def _address() -> str:
-    """Return the caller's IP address: of a proxy in a private network, the address that it names last."""
-    direct = request.remote_addr or ""
-    named = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    is_direct = _is_address(direct) and is_public(ipaddress.ip_address(direct))
-    return named if _is_address(named) and not is_direct else direct
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return "%" not in text  # The name of an interface, of any length.
+    forwarded = request.headers.get("X-Forwarded-For", "")
+    return place_of(request.user_agent.string, request.remote_addr or "", forwarded)
