@@ -34,12 +34,13 @@ class _Controller(Controller):
 class PostOffice:
     """`answers` are given to the next mails, in order; then each is taken. An empty answer ends the connection.
 
-    It answers `slow_s` after it has kept a mail.
+    It answers `slow_s` after it has kept a mail. `options` are those of aiosmtpd, for TLS and passwords.
     """
 
     port: int = field(default_factory=free_port)
     answers: list[str] = field(default_factory=list)
     slow_s: float = 0.0
+    options: dict[str, Any] = field(default_factory=dict)
     mails: list[EmailMessage] = field(default_factory=list)
 
     async def handle_DATA(self, _server: SMTP, _session: object, envelope: Any) -> str:  # noqa: N802
@@ -62,7 +63,7 @@ class PostOffice:
 
     @contextmanager
     def open(self) -> Iterator["PostOffice"]:
-        controller = _Controller(self, hostname=HOST, port=self.port)
+        controller = _Controller(self, hostname=HOST, port=self.port, **self.options)
         controller.start()
         try:
             yield self

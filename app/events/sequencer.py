@@ -43,7 +43,7 @@ _MAILED = orjson.dumps(MAILED).decode()
 
 # PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
 # Batches and reversals have digests of their own; an event that holds its data gets one here. Members are not told of a
-# batch that was issued or refused at once: its sender has seen that.
+# batch that was issued or refused at once, whose sender has seen that, nor of the issue that followed an approval.
 _NUMBER = f"""
     WITH taken AS (
         DELETE FROM unnumbered_events
@@ -58,9 +58,11 @@ _NUMBER = f"""
         RETURNING sandbox, last_sequence
     ), known AS (
         SELECT t.*, coalesce(b.idempotency_key, r.idempotency_key) AS idempotency_key,
-               b.member_id IS NOT NULL AND num_nonnulls(b.send_at, b.approved_at) > 0 AS was_later
+               CASE t.type WHEN '{BATCH_ISSUED}' THEN b.send_at IS NOT NULL
+                           WHEN '{BATCH_REFUSED}' THEN num_nonnulls(b.send_at, b.approved_at) > 0
+                           ELSE true END AS is_told
         FROM taken t
-        LEFT JOIN LATERAL (SELECT idempotency_key, member_id, send_at, approved_at FROM batches
+        LEFT JOIN LATERAL (SELECT idempotency_key, send_at, approved_at FROM batches
                            WHERE batches.id = t.batch_id LIMIT 1) b ON true
         LEFT JOIN LATERAL (SELECT idempotency_key FROM reversals WHERE reversals.id = t.reversal_id LIMIT 1) r ON true
     ), numbered AS (
@@ -74,7 +76,7 @@ _NUMBER = f"""
     ), mailed AS (
         INSERT INTO mails (organization_id, sandbox, kind, batch_id)
         SELECT organization_id, sandbox, %(mailed)s::jsonb ->> type, batch_id FROM known
-        WHERE %(mailed)s::jsonb ? type AND (was_later OR type NOT IN ('{BATCH_ISSUED}', '{BATCH_REFUSED}'))
+        WHERE %(mailed)s::jsonb ? type AND is_told
         ORDER BY id
     )
     SELECT count(*) FROM taken

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.batches.approval import is_one_person
-from app.events.event_types import ANSWERED, AWAITING, LATER, LOW_BALANCE
+from app.events.event_types import AWAITING, LOW_BALANCE
 from app.members.members import ADMIN, APPROVER
 from app.postgres import locks
 from app.postgres.database import row_to
@@ -66,14 +66,13 @@ _ADDRESS = text(f"""
                      WHERE (o.member_id, o.kind, o.sandbox) = (m.id, n.kind, n.sandbox) AND o.state <> 'given_up'))
     FROM news n
     LEFT JOIN LATERAL (SELECT * FROM batches WHERE batches.id = n.batch_id LIMIT 1) b ON true
-    JOIN members m ON m.organization_id = n.organization_id AND m.removed_at IS NULL AND n.kind <> ALL (m.mails_off)
+    JOIN members m ON m.organization_id = n.organization_id AND m.removed_at IS NULL
                       AND (m.password_hash IS NOT NULL OR m.link_expires_at > clock_timestamp())
     WHERE CASE n.kind
           WHEN '{AWAITING}' THEN m.role IN ('{APPROVER}', '{ADMIN}')
                                  AND NOT {is_one_person(("b.member_id", "b.api_key_id"), ("m.id", "NULL"))}
           WHEN '{LOW_BALANCE}' THEN m.role = '{ADMIN}'
-          WHEN '{ANSWERED}' THEN m.id = b.member_id
-          WHEN '{LATER}' THEN m.id = b.member_id AND (b.send_at IS NOT NULL OR b.status = 'refused') END
+          ELSE m.id = b.member_id END
     ORDER BY n.id, m.id
 """)
 _SAME = "(m.member_id, m.kind, m.sandbox)"

@@ -1,14 +1,22 @@
 """Mail to members: who is told of what, once for many, by a real SMTP server that is slow, refuses or dies."""
 
+import ssl
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, MutableMapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from aiosmtpd.smtp import AuthResult
+from cryptography import x509
 from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from flask import Flask
 
 from app import organizations
@@ -148,6 +156,7 @@ def test_members_are_told_what_concerns_them_and_nobody_else(acme: Members, offi
     later = _send(acme, acme.ann, 50, later=True)
     _send(acme, acme.ann, 20)
     _drain(acme)
+    assert _states()["news"] == 1
     _post()
     assert told() == [("ann@example.com", f"Acme: batch {later} was issued")], "the other was seen at once"
     _send(acme, acme.ann, 50, later=True)
@@ -338,3 +347,43 @@ def test_mail_is_printed_to_the_log_without_the_address_and_the_link(
     assert (line["member_id"], line["subject"]) == (acme.bo, "Acme: choose your password")
     assert "/console/link/***" in line["text"]
     assert "@" not in str(line)
+
+
+def _certificate(folder: Path) -> ssl.SSLContext:
+    """Make a certificate of this machine that nobody else trusts, in `folder`; return a server's context with it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    pem = builder.sign(key, SHA256()).public_bytes(Encoding.PEM)
+    (folder / "certificate.pem").write_bytes(pem)
+    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+    return context
+
+
+@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+@pytest.mark.parametrize("url", ["smtps://u%40x:hush@localhost:{}", "smtp://u%40x:hush@localhost:{}?starttls"])
+def test_a_password_goes_by_tls_alone_and_to_a_server_whose_certificate_is_good(
+    acme: Members, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sign_in(_server: object, _session: object, _envelope: object, _mechanism: str, given: Any) -> AuthResult:
+        return AuthResult(success=(given.login, given.password) == (b"u@x", b"hush"))
+
+    tls = _certificate(tmp_path)
+    options: dict[str, Any] = (
+        {"ssl_context": tls} if url.startswith("smtps") else {"tls_context": tls, "require_starttls": True}
+    )
+    if url.startswith("smtps"):
+        options["auth_require_tls"] = False  # It does not see that all of the connection is encrypted.
+    with PostOffice(options={**options, "authenticator": sign_in, "auth_required": True}).open() as office:
+        monkeypatch.setenv("POINTS_SMTP_URL", url.format(office.port))
+        settings.cache_clear()
+        _send(acme, acme.bo)
+        assert _post(at_most=1) == {"failed": 1}
+        assert books.run(due_rows.unsent).error == "SSLCertVerificationError"
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+        assert _post() == {"sent": 1}
+        assert len(office.mails) == 1
