@@ -107,6 +107,8 @@ def add(
     Raises:
         Refused: there are `UNSENT_MAX` lists, and all are in use.
     """
+    if connection.execute(_HAS_TOKEN, {"token": token}).scalar_one():  # The same form again makes no room.
+        return None
     if (oldest := next_dropped(connection, scope)) is not None:
         if oldest.is_in_use:
             raise Refused(
@@ -118,6 +120,9 @@ def add(
     parameters = {**scope._asdict(), "member_id": member_id, "token": token, **values}
     upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
     return upload_id
+
+
+_HAS_TOKEN = text("SELECT EXISTS (SELECT FROM uploads WHERE token = :token)")
 
 
 class Oldest(NamedTuple):

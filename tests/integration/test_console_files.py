@@ -317,6 +317,10 @@ def test_an_organization_keeps_few_lists_that_it_does_not_send_and_says_first_wh
     list_ = "email\na@example.com\n"
     paths = [checked(ann, list_, amount="1", file=f"{name}.csv") for name in ("one", "two")]
     assert "All were opened lately" in words_of(ann.get("/send"))
+    same = {"pasted": "a@example.com", "amount": "1"} | hidden(ann.get("/send"))
+    books.execute(f"UPDATE uploads SET token = '{same['form_id']}' WHERE name = 'two.csv'")
+    assert ann.client.post("/console/live/send", data=same).status_code == 303, "the same form leads to its list"
+    paths[1] = f"/console/live/send/{same['form_id']}"
     refused = upload(ann, list_, amount="1")
     assert (refused.status_code, "each was opened within 12 hours" in refused.text) == (400, True)
     books.execute("UPDATE uploads SET used_at = now() - interval '2 days'")

@@ -184,11 +184,12 @@ def test_a_list_is_taken_back_whole_with_the_points_that_its_page_showed(
     page = ann.get(path)
     assert "All the points that are left of 2 of the 3 batches of this list" in words_of(page)
     assert "Take back 60 points" in words_of(page)
-    assert "Enter a reason" in words_of(_press(ann, page, path, reason=""))
+    for reason, told in (("", "Enter a reason"), ("x" * 256, "at most 255 characters")):
+        assert told in words_of(_press(ann, page, path, reason=reason))
     books.queue_reversal(ann.organization_id, batch_id=batches[2])  # It is not done yet, and counts.
     refused = _press(ann, page, path)
     assert refused.status_code == 400
-    assert "Nothing was taken back, because other points can be taken back than the page showed" in words_of(refused)
+    assert "Other points can be taken back than you have seen, so nothing was taken back. Look" in words_of(refused)
     assert value("SELECT count(*) FROM reversals") == 2
     answer = _press(ann, refused, path)
     assert "1 batch of this list will be taken back in a moment." in _taken(ann, answer)

@@ -1,40 +1,24 @@
-"""Taking back a whole list: a reversal for each of its batches that has points left, all accepted together."""
+"""Taking back a whole list."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import render_template
-from sqlalchemy import Connection
 
 from app.actions import log as actions
-from app.api_keys import Caller
-from app.batches.batch import ISSUED
 from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import calling_member, change, record
-from app.console.deciding import Target, target_of
-from app.console.forms import say_of_form
+from app.console.deciding import target_of
+from app.console.forms import say_why
 from app.console.send_forms import TakeBackForm
 from app.console.slow_work import searches
-from app.console.views.take_back import Choice
-from app.errors import PointsError, Refused
+from app.errors import InvalidRequest, PointsError
 from app.members.members import SENDER
 from app.messaging.jobs import Job
 from app.messaging.requests import drains
 from app.metrics.requests import current_record
-from app.postgres import locks
 from app.postgres.database import snapshot
-from app.reversals import accept as reversal_acceptance
-from app.reversals.request import Recoverable, recoverable
+from app.reversals.several import OtherPoints, accept_all, left_of, seen_of
 from app.values.numbers import counted
-
-_WHOLE = Choice((), None)
-
-
-class Left(NamedTuple):
-    """A batch of which points can be taken back."""
-
-    batch_id: int
-    figures: Recoverable
 
 
 @pages.form("/send/<token>/take-back", role=SENDER, asks=True)
@@ -45,51 +29,16 @@ def take_back_list(**of: Any) -> Page:
         return _asking(of, form)
     try:
         with searches.turn(), change() as connection:
-            count = _accept(connection, of, form)
-    except Refused as error:
-        say_of_form(form, error.sentence)
+            who, batch_rows = calling_member(connection), target_of(connection, of).batches
+            reversal_ids = accept_all(connection, who, batch_rows, reason=form.reason.data, seen=form.seen.data or "")
+            for reversal_id in reversal_ids:
+                record(connection, actions.REVERSED, reversal_id, form.reason.data)
+    except (OtherPoints, InvalidRequest) as error:
+        say_why(form, error)
         return _asking(of, form)
     drains.ask(Job(current_member().organization_id, None, None, current_record().trace_id))
-    return to_page("outcome", f"{counted(count, 'batch', 'es')} of this list will be taken back in a moment.", **of)
-
-
-def _accept(connection: Connection, of: dict[str, Any], form: TakeBackForm) -> int:
-    """Accept the reversals, and return how many; until the commit nobody else accepts one."""
-    who = calling_member(connection)
-    locks.wait_for(connection, locks.Kind.REVERSALS, who.organization.id)
-    left = _left_of(connection, who, target_of(connection, of))
-    if not left or _seen(left) != form.seen.data:
-        raise Refused(
-            "Nothing was taken back, because other points can be taken back than the page showed: look at the figures"
-            " below, then press the button again."
-        )
-    reason = form.reason.data
-    requests = [_WHOLE.request(batch_id, reason, expected=figures.recoverable) for batch_id, figures in left]
-    accepted = [reversal_acceptance.accept(connection, who, request, None) for request in requests]
-    more = f"with {counted(len(left) - 1, 'more reversal')} of its list, " if len(left) > 1 else ""
-    record(connection, actions.REVERSED, accepted[0].reversal_id, f"{more}{reason}"[: actions.DETAIL_LENGTH_MAX])
-    return len(left)
-
-
-def _left_of(connection: Connection, who: Caller, target: Target) -> list[Left]:
-    """Return the batches of a list of which points can be taken back, in its order.
-
-    Raises:
-        PointsError: the organization may not take any back, or its balance cannot hold them.
-    """
-    left = []
-    for batch in target.having([ISSUED]):
-        request = _WHOLE.request(batch.id, "-")
-        figures = recoverable(connection, request, who.organization, batch_status=batch.status)
-        if figures.refusal is not None and not isinstance(figures.refusal, Refused):
-            raise figures.refusal
-        if figures.recoverable:
-            left.append(Left(batch.id, figures))
-    return left
-
-
-def _seen(left: Sequence[Left]) -> str:
-    return " ".join(f"{batch_id}:{figures.recoverable}:{figures.held_points}" for batch_id, figures in left)
+    told = f"{counted(len(reversal_ids), 'batch', 'es')} of this list will be taken back in a moment."
+    return to_page("outcome", told, **of)
 
 
 def _asking(of: dict[str, Any], form: TakeBackForm) -> Page:
@@ -97,12 +46,12 @@ def _asking(of: dict[str, Any], form: TakeBackForm) -> Page:
     with searches.turn(), snapshot() as connection:
         target = target_of(connection, of)
         try:
-            left = _left_of(connection, calling_member(connection), target)
+            left = left_of(connection, calling_member(connection), target.batches)
         except PointsError as error:
             return target.page(error.sentence, "bad")
     if not left:
         return target.page("Nothing is left of this list that could be taken back.", "bad")
-    form.seen.data = _seen(left)
+    form.seen.data = seen_of(left)
     sums = {
         name: sum(getattr(figures, name) for _, figures in left)
         for name in ("recoverable", "held_points", "credited", "held")
