@@ -40,6 +40,8 @@ UNREADABLE, PROTECTED, TOO_LARGE = 2, 3, 4
 MEMORY_BYTES_MAX = 3 << 29
 CPU_SECONDS_MAX = 60
 FILE_BYTES_MAX = 1 << 28
+# A part of a workbook, once inflated: looking for its marks would take all of the time.
+PART_BYTES_MAX = 3 << 28
 
 # No text has them: they are no characters.
 DOUBT, HIDDEN = "\ufdd0", "\ufdd1"
@@ -98,6 +100,8 @@ def _marks_of(file: BinaryIO) -> dict[str, Marks]:
         file.seek(0)
         return xls_marks.read(file.read())
     with ZipFile(file) as parts:
+        if any(part.file_size > PART_BYTES_MAX for part in parts.infolist()):
+            raise MemoryError
         names = {name.replace("\\", "/").lower(): name for name in parts.namelist()}
         if "content.xml" in names:
             with parts.open(names["content.xml"]) as content:
