@@ -27,7 +27,7 @@ from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out, snapshot, transaction
 from app.postgres.timed_connection import WrongSession
 from app.scope import OPERATOR_LENGTH_MAX, Author
-from app.settings import settings
+from app.settings import MAIL_TO_LOG, settings
 
 _Row = TypeVar("_Row")
 
@@ -116,6 +116,8 @@ def database(datadir: DataDir, *, makes_data: bool = False, migrates: bool = Fal
         elif embedded and not is_kept_running(datadir, "postgresql"):
             write_error(f"No service runs here: this is about the database in {datadir.path}.")
         servers.name_servers(datadir)
+        if embedded:  # The service here sends or prints the mail of a link that a command makes.
+            os.environ.setdefault("POINTS_SMTP_URL", MAIL_TO_LOG)
         try:
             with database_in_reach():
                 if migrates:
