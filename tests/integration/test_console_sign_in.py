@@ -330,6 +330,9 @@ def test_a_second_factor_is_asked_for_and_each_code_is_good_once(encrypting: Fla
 
     client, answer = sign_in(encrypting, one.email)
     assert (answer.status_code, "Enter a code" in answer.text, _is_in(client)) == (200, True, False)
+    with client.session_transaction(path="/console/live") as cookie:
+        cookie["token"] = cookie["awaits_code"]
+    assert not _is_in(client), "what awaits a code opens nothing"
     used = _code(secret)
     for given, status in ((_wrong(secret), 403), ("", 200), (used, 303)):
         assert _give(client, given) == status
