@@ -53,8 +53,8 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
 _SETTINGS = ("the limit above which an approval is needed", "how long points are held")
 # What the last page shows, in the order of the parts of `Cost.seen`.
 _SHOWN = (
-    *("the list", "what the balance pays of it", *_SETTINGS),
-    *("the time, the time zone or “all or nobody”", "what its recipients were sent before"),
+    *("the list", "what the balance pays of it", *_SETTINGS, "the time", "your time zone", "“all or nobody”"),
+    "what its recipients were sent before",
 )
 _DIGITS = 16  # Of each part.
 
@@ -67,9 +67,11 @@ class ListChanged(Refused):
         changed = [
             what for what, at in zip(_SHOWN, places, strict=True) if seen[at : at + _DIGITS] != now[at : at + _DIGITS]
         ]
-        what = " and ".join(changed) or "the list"
+        if not changed or _SHOWN[0] in changed:
+            changed = [_SHOWN[0]]  # Of another list all is another.
+        have = f"{' and '.join(changed)} {'has' if len(changed) == 1 else 'have'}"
         by = f" ({settings_by})" if settings_by and set(changed) & set(_SETTINGS) else ""
-        super().__init__(f"Since you looked, {what} has changed{by}: look at this page again before you issue points.")
+        super().__init__(f"Since you looked, {have} changed{by}: look at this page again before you issue points.")
 
 
 def issue(
@@ -194,14 +196,15 @@ def late_sentence(fault: str) -> str:
 
 
 def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore, whole: WholeOrganization) -> str:
-    when = None if upload.send_at is None else (timestamp(upload.send_at), current_zone())
     lately = before.lately
     parts: Sequence[Sequence[object]] = (
         [upload.id, upload.sandbox, *upload.details, upload.recipients, upload.points, payable.parts, payable.digest],
         [payable.recipients, payable.points],
         [whole.approval_above],
         [whole.held_days],
-        [upload.atomic, when],
+        [upload.send_at and timestamp(upload.send_at)],
+        [current_zone()],
+        [upload.atomic],
         [
             *(before.same_list or ()),
             *(lately.same, lately.same_label, lately.same_amount, lately.batch_count),

@@ -185,6 +185,16 @@ _MEANWHILE: dict[str, tuple[Callable[[Visitor, str], object], tuple[str, str, st
 }
 
 
+# What the page then says has changed; of all others it is the list.
+_CHANGED = {
+    "later": "the time has",
+    "all or nobody": "“all or nobody” has",
+    **dict.fromkeys(("refilled", "spent"), "what the balance pays of it has"),
+    "an approval": "the limit above which an approval is needed has",
+    "sent the like": "what its recipients were sent before has",
+}
+
+
 @pytest.mark.parametrize("what", _MEANWHILE)
 def test_what_has_changed_since_the_last_page_is_shown_before_anything_is_issued(ann: Visitor, what: str) -> None:
     change, first, status = _MEANWHILE[what]
@@ -195,7 +205,12 @@ def test_what_has_changed_since_the_last_page_is_shown_before_anything_is_issued
     before = value("SELECT count(*) FROM batches")
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert refused.status_code == 409
-    assert what == "suspended" or "Since you looked, " in refused.text
+    says = (
+        "organization is suspended"
+        if what == "suspended"
+        else f"Since you looked, {_CHANGED.get(what, 'the list has')}"
+    )
+    assert says in words_of(refused)
     assert (value("SELECT count(*) FROM batches"), value("SELECT max(sent_at) FROM uploads")) == (before, None)
     again = ann.client.post(f"{path}/confirm", data=hidden(refused) | {"again": "yes"})
     if status is None:
@@ -211,17 +226,23 @@ def test_what_has_changed_since_the_last_page_is_shown_before_anything_is_issued
 
 
 @pytest.mark.parametrize(
-    "change", [_settle(when="now"), _settle(**_later(days=3)[0]), _in("Asia/Tokyo")], ids=["now", "time", "zone"]
+    ("change", "says"),
+    [
+        (_settle(when="now"), "the time has"),
+        (_settle(**_later(days=3)[0]), "the time has"),
+        (_in("Asia/Tokyo"), "your time zone has"),
+    ],
+    ids=["now", "time", "zone"],
 )
 def test_a_button_for_one_time_schedules_nothing_for_another(
-    ann: Visitor, change: Callable[[Visitor, str], object]
+    ann: Visitor, change: Callable[[Visitor, str], object], says: str
 ) -> None:
     path = checked(ann, _EIGHT, amount="10")
     form = hidden(_settled(ann, path, **_later()[0]))
     change(ann, path)
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert (refused.status_code, value("SELECT count(*) FROM batches")) == (409, 0)
-    assert "Since you looked, the time, the time zone or “all or nobody” has changed" in words_of(refused)
+    assert f"Since you looked, {says} changed" in words_of(refused)
     assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
 
 

@@ -196,7 +196,7 @@ def confirm(token: str) -> Page:
     if not form.is_submitted():
         return _with_cost("console/confirm.html", token)
     if not form.validate():
-        return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
+        return _with_cost("console/confirm.html", token, refusal="Look at this page before you issue points.")
     try:
         with transaction() as connection:
             upload = get_list(connection, token, lock=True)
