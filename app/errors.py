@@ -191,7 +191,7 @@ class NotFound(PointsError):
 
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(f"There is no {noun} {name}.")
-        self.noun = noun
+        self.noun, self.name = noun, name
 
     @property
     def faults(self) -> Faults:

@@ -5,7 +5,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
 
@@ -16,6 +16,7 @@ from app import logs
 from app.noun import Noun
 from app.noun_fields import Id, says
 from app.postgres.database import transaction
+from app.values.numbers import counted
 
 REQUESTS_KEPT_DAYS = 30
 
@@ -24,7 +25,8 @@ class Call(NamedTuple):
     """One call of a key, as it was answered.
 
     `request_id` holds no address, `created_at` is in seconds since 1970, `route` is the template of the path or None if
-    there is no such call, `code` is that of the answer, and `batch_id` the batch that it was about.
+    there is no such call, `code` is that of the answer, `at_fault` what its refusal names, `batch_id` the batch that it
+    was about.
     """
 
     key_hash: bytes
@@ -36,6 +38,7 @@ class Call(NamedTuple):
     code: str | None
     batch_id: int | None
     ms: int
+    at_fault: str | None = None
 
 
 class RequestRow(NamedTuple):
@@ -62,9 +65,23 @@ class RequestRow(NamedTuple):
     code: Annotated[str | None, says("The `additional_data.code` of the answer; null if it has none.", None)]
     batch_id: Annotated[Id | None, says("The batch that it sent, read, moved or cancelled; null if none.", 1)]
     ms: Annotated[int, says("How long it took, in milliseconds, with its body and its wait.", 12, ge=0)]
+    at_fault: str | None  # The fields that a refusal names, for people.
 
 
-requests = Noun(RequestRow, "request", "requests", table="api_requests", schema="Request")
+requests = Noun(RequestRow, "request", "requests", table="api_requests", schema="Request", without=["at_fault"])
+
+_NAMED_MAX = 5
+
+
+def at_fault_in_words(keys: Collection[str], known: Collection[str]) -> str | None:
+    """Return what a refusal names, such as `amount, recipients.3`; None: nothing.
+
+    What is not `known` may be a caller's own, even an address: it is only counted.
+    """
+    named = [key for key in keys if all(part.isdecimal() or part in known for part in key.split("."))]
+    named, more = named[:_NAMED_MAX], len(keys) - len(named[:_NAMED_MAX])
+    rest = f"{more} more" if named else counted(more, "unknown name")
+    return ", ".join([*named, rest] if more else named) or None
 
 
 def write(connection: Connection, calls: Sequence[Call]) -> None:
@@ -80,12 +97,13 @@ def write(connection: Connection, calls: Sequence[Call]) -> None:
 _DO_NOT_WAIT = text("SET LOCAL synchronous_commit = off")
 _WRITE = text("""
     INSERT INTO api_requests
-           (organization_id, sandbox, api_key_id, created_at, request_id, method, route, status, code, batch_id, ms)
+           (organization_id, sandbox, api_key_id, created_at, request_id, method, route, status, code, batch_id, ms,
+            at_fault)
     SELECT k.organization_id, k.sandbox, k.id, to_timestamp(c.created_at), c.request_id, c.method, c.route, c.status,
-           c.code, c.batch_id, c.ms
+           c.code, c.batch_id, c.ms, c.at_fault
     FROM json_to_recordset(CAST(:calls AS json)) AS c
          (key_hash text, request_id text, created_at double precision, method text, route text, status int, code text,
-          batch_id bigint, ms int)
+          batch_id bigint, ms int, at_fault text)
     JOIN api_keys k ON k.hash = decode(c.key_hash, 'hex')
     ORDER BY c.created_at
 """)

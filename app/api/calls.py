@@ -5,9 +5,9 @@ The declaration registers the route, checks the key and its scopes, reads the bo
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from inspect import cleandoc, signature
 from typing import Any
 
@@ -25,6 +25,7 @@ from app.api.requests.send_headers import headers_refused, refuse_headers
 from app.errors import PointsError
 from app.fields.field import Table
 from app.noun_fields import says
+from app.pages.parameters import PARAMETERS
 from app.settings import Settings
 
 View = Callable[..., Response | Mapping[str, Any] | None]
@@ -191,6 +192,21 @@ class Call:
         elif self.has_key and not self.query:
             usual.append(refusals.NO_QUERY)
         return [*usual, *(each if isinstance(each, Refusal) else refusals.refusal_by(each) for each in self.refuses)]
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """Return the names that our own sentences stand under: those of fields, parameters, and what errors are about."""
+    tables = [each.body for each in CALLS if each.body is not None]
+    parameters = {name for each in CALLS if each.query in PARAMETERS for name in PARAMETERS[each.query]}
+    errors = {error.field for error in _all_errors(PointsError) if isinstance(error.field, str)}
+    return frozenset({"body", "query", *(name for table in tables for name in table.names), *parameters, *errors})
+
+
+def _all_errors(base: type[PointsError]) -> Iterator[type[PointsError]]:
+    for error in base.__subclasses__():
+        yield error
+        yield from _all_errors(error)
 
 
 call = Call

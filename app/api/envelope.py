@@ -54,7 +54,7 @@ def nothing() -> Response:
 def failure_document(status: int, faults: Faults, code: str | None = None, **beside: int) -> bytes:
     """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
     word = None if status == 400 else code or CODES.get(status, CODES[500])
-    note_code(word)
+    note_code(word, faults.keys())
     additional = None if word is None else {"code": word, **beside}
     return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
 

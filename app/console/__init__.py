@@ -12,7 +12,8 @@ from typing import Any
 
 from flask import Flask, Response, flash, g, make_response, redirect, render_template, request, url_for
 from jinja2 import StrictUndefined
-from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import NotFound as PageNotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.console import blueprints, template_context, views
@@ -20,10 +21,11 @@ from app.console.blueprints import add_headers, door, mode_of, page_that_tells
 from app.console.browser import ConsoleCookie
 from app.console.caller import FormUsed
 from app.console.slow_work import Busy
-from app.errors import PointsError
+from app.console.views.activity import latest
+from app.errors import NotFound, PointsError
 from app.metrics.requests import current_record
-from app.settings import settings
-from app.values.numbers import points
+from app.postgres.database import snapshot
+from app.values.numbers import size
 
 Handler = Callable[[Any], Response]
 
@@ -76,7 +78,7 @@ def front() -> AnyResponse:
 @door.get("/static/<name>")
 def static_file(name: str) -> Response:
     if name not in _FILES:
-        raise NotFound
+        raise PageNotFound
     answer = Response(_FILES[name], content_type=f"{_TYPES[Path(name).suffix]}; charset=utf-8")
     if request.args.get("v") == _VERSIONS[name]:  # Of another version nothing is kept: an update serves both.
         answer.headers["Cache-Control"] = _FOR_EVER
@@ -123,11 +125,14 @@ def _page_of(error: Exception, answer: Response) -> Response:
 
 
 def _sentence_of(error: Exception, status: int) -> str:
+    if isinstance(error, NotFound) and isinstance(error.name, int) and "member" in g:
+        with snapshot() as connection:  # It may have been there, until somebody removed it.
+            return f"{error.sentence} {latest(connection, error.noun, error.name)}".strip()
     if isinstance(error, PointsError):
         return error.sentence
     if isinstance(error, HTTPException) and status == 403 and error.description:
         return error.description
     if status == 413:
-        return f"What you sent is too large: a list may have at most {points(settings().body_bytes_max)} bytes."
+        return f"What you sent is too large: it may have up to {size(request.max_content_length or 0)}."
     ours = f"Something went wrong on our side. Quote {current_record().request_id} when you report it."
     return _SENTENCES.get(status, ours)

@@ -79,12 +79,17 @@ class ChangedMeanwhile(PointsError):
 
     status = 409
 
-    def __init__(self, by_whom: str) -> None:
-        """Take who has changed it, as a sentence of Activity; empty if that is not known."""
-        super().__init__(
-            f"It was changed since you looked, so nothing was done. {by_whom} Look at it as it is now, and send the"
-            " form again if you still want that.".replace("  ", " ")
-        )
+
+def require_seen(now: str, by_whom: Callable[[], str]) -> None:
+    """Check that the page of the form that was sent showed (`seen`) what is now.
+
+    Raises:
+        ChangedMeanwhile: it did not; `by_whom` returns who has changed it, as a sentence of Activity.
+    """
+    seen = request.form.get("seen")
+    if seen != now:
+        why = f"It was changed since you looked. {by_whom()}" if seen else "You have not seen how it is now."
+        raise ChangedMeanwhile(f"{why.strip()} Nothing was done: look at it, and send the form again if you want that.")
 
 
 class FormUsed(PointsError):

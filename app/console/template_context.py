@@ -66,7 +66,8 @@ _HOME = "console.overview"
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.counted, texts.with_name, setting_text, moment, recipient_number):
+    own = (setting_text, moment, recipient_number)
+    for written in (numbers.points, numbers.size, numbers.counted, texts.with_name, *own):
         app.add_template_filter(written)
     app.context_processor(_names)
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,8 @@ class Record:
 
     `trace_id` is the request's id for logs and tasks. These must hold no e-mail address, so an id with an @ is replaced
     by the beginning of its SHA-256. `key_hash` is that of a well-formed key. `code` is that of the answer, a word for
-    programs. `calls_counted` are the calls of its key, this call too, in the rate limit's window.
+    programs, and `at_fault` are the names under which a refusal stands; some may be the caller's. `calls_counted` are
+    the calls of its key, this call too, in the rate limit's window.
     """
 
     request_id: str
@@ -30,6 +32,7 @@ class Record:
     started_at: float
     key_hash: bytes | None = None
     code: str | None = None
+    at_fault: Collection[str] = ()
     organization_id: int | None = None
     platform_key_id: int | None = None
     batch_id: int | None = None
@@ -55,11 +58,11 @@ def set_record(record: Record) -> None:
     _current.set(record)
 
 
-def note_code(code: str | None) -> None:
-    """Note the code of the answer, if a request is answered."""
+def note_code(code: str | None, at_fault: Collection[str] = ()) -> None:
+    """Note the code of the answer, and the names under which it refuses, if a request is answered."""
     record = _current.get(None)
     if record is not None:
-        record.code = code
+        record.code, record.at_fault = code, at_fault
 
 
 # Method and route for an unknown path, and for bytes that are not a request: callers must not add label values.

@@ -80,7 +80,7 @@ class Filters:
     # Requests only: the status of an answer, such as `403`, or a hundred of them, such as `4xx`.
     api_key_id: int | None = None
     answered: str | None = None
-    # Actions only: who did it, and the first part of its word, such as `batch`.
+    # Actions only: who did it, and how its word begins, such as by `batch`.
     by: AskedAuthor | None = None
     about: str | None = None
     # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
@@ -199,7 +199,7 @@ class Filters:
         """Return the conditions on an action, whose rows are read one by one."""
         conditions = self.own_conditions()
         if self.about is not None:
-            conditions.append("starts_with(action, :about || '.')")
+            conditions.append("starts_with(action, :about)")
         if self.by is not None:
             column = _COLUMN_OF_AUTHOR[self.by.kind]
             conditions.append(f"{column} IS NOT NULL" if self.by.which is None else f"{column} = :author")

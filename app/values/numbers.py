@@ -26,6 +26,11 @@ def moment(when: datetime) -> str:
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
+def size(byte_count: int) -> str:
+    """Write how large something may be."""
+    return f"{byte_count // 1_048_576} MB" if byte_count >= 1_048_576 else f"{byte_count // 1_024} kB"
+
+
 def counted(number: int, noun: str, ending: str = "s") -> str:
     """Write how many there are of something; `ending` makes its plural."""
     return f"{points(number)} {noun}{'' if number == 1 else ending}"

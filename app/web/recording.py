@@ -10,8 +10,9 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
 from app.api.auth import hash_of_given_key
+from app.api.calls import known_names
 from app.metrics.requests import NO_ROUTE, Record, count_not_kept, count_request, count_wait, current_record, set_record
-from app.request_log import Call, Keeping
+from app.request_log import Call, Keeping, at_fault_in_words
 from app.settings import settings
 from app.values.headers import request_id_of, trace_id_of
 from app.values.key_hashes import start_in
@@ -112,6 +113,7 @@ def _keep(record: Record, status: int, seconds: float) -> None:
         code=record.code,
         batch_id=batch_id,
         ms=round(seconds * 1_000),
+        at_fault=None if record.code else at_fault_in_words(record.at_fault, known_names()),
     )
     request_log.keep(call)
 

@@ -935,7 +935,8 @@ CREATE TABLE api_requests (
         CONSTRAINT ck_api_requests_request_id_length CHECK (char_length(request_id) BETWEEN 1 AND 128),
     method text COLLATE "C" NOT NULL,
     route text COLLATE "C",
-    code text COLLATE "C"
+    code text COLLATE "C",
+    at_fault text COLLATE "C"
 );
 CREATE INDEX ix_api_requests_listed ON api_requests (organization_id, sandbox, created_at, id);
 

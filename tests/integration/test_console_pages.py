@@ -139,9 +139,9 @@ def test_a_key_is_shown_once_works_is_called_by_its_name_and_is_revoked(admin: V
     listed = admin.get("/keys").text
     assert key not in listed
     assert key[:12] in listed
-    for said in ("Key 1 (Till & co) is revoked.", "was already revoked"):
+    for said in (r"Key 1 \(Till & co\) is revoked\.", "was already revoked.*Ann Admin: Revoked key 1"):
         assert admin.post("/keys/1/revoke", of="/keys").location == "/console/live/keys"
-        assert said in words_of(admin.get("/keys"))
+        assert re.search(said, words_of(admin.get("/keys")))
     with transaction() as connection, pytest.raises(InvalidKey):
         api_keys.get_caller(connection, hash_key(key))
     assert f"Ann Admin Made {'live' if mode == 'live' else 'development'} key 1 (Till & co)" in _activity(admin)
@@ -260,13 +260,29 @@ def test_a_setting_that_is_empty_or_wrong_is_named_and_never_means_none(admin: V
 
 def test_a_role_is_changed_and_the_only_admin_stays_one(admin: Visitor) -> None:
     member_id = make_member(admin.organization_id, "bo@example.com", VIEWER)
-    admin.post(f"/members/{member_id}/role", of="/members", role="sender")
+    role = {"of": "/members", "seen": VIEWER}
+    admin.post(f"/members/{member_id}/role", **role, role="sender")
     assert "Ann Admin Changed the role of Ann Viewer from viewer to sender" in _activity(admin)
+    stale = admin.post(f"/members/{member_id}/role", **role, role="approver")
+    assert re.search("changed since you looked.*Ann Admin: Changed the role of Ann Viewer from", words_of(stale))
     assert admin.post(f"/members/{member_id}/role", of="/members", role="owner").status_code == 400
-    page = admin.post(f"/members/{admin.member_id}/role", of="/members", role="viewer")
+    page = admin.post(f"/members/{admin.member_id}/role", of="/members", seen=ADMIN, role="viewer")
     assert re.search('id="role-wrong-1">[^<]*only admin', page.text)
     admin.post(f"/members/{admin.member_id}/remove", of="/members")
     assert "only admin" in admin.get("/members").text
+    admin.post(f"/members/{member_id}/remove", of="/members")
+    gone = admin.post(f"/members/{member_id}/role", **role, role="sender")
+    assert gone.status_code == 404
+    assert re.search(f"There is no member {member_id}.*Ann Admin: Removed Ann Viewer", words_of(gone))
+
+
+def test_what_is_too_large_is_told_with_the_limit(admin: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_BODY_BYTES_MAX", "20480")
+    forget_everything()
+    refused = admin.post("/send", of="/send", pasted="ann@example.com\n" * 2_000)
+    assert refused.status_code == 413
+    assert "it may have up to 20 kB" in words_of(refused)
+    assert "up to 20 kB" in words_of(admin.get("/send"))
 
 
 @pytest.mark.usefixtures("many_connections")

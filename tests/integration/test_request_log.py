@@ -193,3 +193,17 @@ def test_a_viewer_finds_a_call_in_the_console_by_what_is_known_of_it(key: str, k
     assert "No call matches" in words_of(viewer.get("/requests?request_id=none"))
     assert "must be 1 to 128 letters" in words_of(viewer.get("/requests?request_id=a+b"))
     assert "-one" not in words_of(viewer.get("/console/sandbox/requests"))
+
+
+def test_the_console_names_the_fields_at_fault_and_none_that_a_caller_has_made_up(key: str) -> None:
+    app, headers = create_app(), {"Authorization": f"Bearer {key}"}
+    for body in (
+        {"recipients": ["x"], "amount": "5", "eve@example.com": 1},
+        {"eve@example.com": 1, "recipient": "a@b.org", "amount": 1},
+    ):
+        assert app.test_client().post("/v1/points/verify", json=body, headers=headers).status_code == 400
+    recording.request_log.write()
+    page = words_of(visitor(app, 1, "viewer").get("/requests"))
+    for said in ("400 at fault: recipients.0, amount, 1 more", "400 at fault: 1 unknown name"):
+        assert said in page
+    assert "eve" not in page

@@ -37,7 +37,7 @@ def file_lines(rows: Sequence[ActionRow]) -> Iterator[Sequence[str]]:
 def latest(connection: Connection, about: str, subject_id: int) -> str:
     """Return who has last done what to something, as a sentence, so that a form that is stale can say it.
 
-    It is empty if none of the organization's newest actions was about that. `about` is one of `actions.ABOUT`.
+    It is empty if none of the organization's newest actions was that. `about` is how the action's word begins.
     """
     of = current_member().organization_id
     filters = Filters(organization_id=of, sandbox=False, about=about, equals={"subject_id": subject_id})

@@ -9,8 +9,9 @@ from flask import g, render_template, request, session
 from app import leaving
 from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https, sign_in_with
-from app.console.caller import ChangedMeanwhile, change
+from app.console.caller import ChangedMeanwhile, change, require_seen
 from app.console.forms import ChangePasswordForm, MailForm, MemberForm, RoleForm, ZoneForm, say_beside
+from app.console.views.activity import latest
 from app.console.views.sign_in import NOT_YOURS, chosen_password, hashed, is_own_password, place
 from app.errors import BatchConflict, Refused
 from app.members import links, mails, second_factor, sessions
@@ -57,11 +58,16 @@ def change_role(member_id: int) -> Page:
     if not form.validate():
         return _member_page(member_id, form), 400
     try:
-        row, _ = _act(member_id, rows.change_role, form.role.data)
-    except Refused as error:
+        row, _ = _act(member_id, _change_role, form.role.data)
+    except (ChangedMeanwhile, Refused) as error:
         say_beside(form.role, error.sentence)
         return _member_page(member_id, form), 409
     return to_page("members", f"The role of {row.name} is now {form.role.data}.")
+
+
+def _change_role(connection: Connection, row: Member, role: str, *, by: int) -> None:
+    require_seen(row.role, lambda: latest(connection, actions.ROLE_CHANGED, row.id))
+    rows.change_role(connection, row, role, by=by)
 
 
 @pages.post("/members/<int:member_id>/end-sessions", role=ADMIN)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from app import api_keys
 from app.actions import log as actions
 from app.console.blueprints import LIVE, Page, current_member, current_scope, pages, to_page
-from app.console.caller import ChangedMeanwhile, FormUsed, change, record, signed_in
+from app.console.caller import ChangedMeanwhile, FormUsed, change, record, require_seen, signed_in
 from app.console.forms import KeyForm, ReplayForm, WebhookForm, amount_of, in_words, say_beside, say_why
 from app.console.views.activity import latest
 from app.encryption import require_key
@@ -59,7 +59,8 @@ def revoke_key(key_id: int) -> Page:
     with transaction(by=signed_in()) as connection:
         _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
-    return to_page("keys", f"{title} is revoked." if is_news else f"{title} was already revoked.")
+        by_whom = "" if is_news else latest(connection, actions.KEY_REVOKED, key_id)
+    return to_page("keys", f"{title} is revoked." if is_news else f"{title} was already revoked. {by_whom}".strip())
 
 
 def _keys_page(form: KeyForm) -> str:
@@ -159,8 +160,7 @@ def change_webhook(webhook_id: int) -> Page:
     changed = {name: value for name, value in fields.items() if value != (getattr(shown_row, name) or "")}
 
     def rule(connection: Connection, row: Webhook) -> None:
-        if form.seen.data != _seen(row):
-            raise ChangedMeanwhile(latest(connection, "webhook", webhook_id))
+        require_seen(_seen(row), lambda: latest(connection, "webhook", webhook_id))
         change_row(connection, row, values)
 
     try:
@@ -179,7 +179,7 @@ def act_on_webhook(webhook_id: int, name: str) -> Page:
     try:
         _act(webhook_id, action.rule, action.done)
     except WebhookConflict as error:
-        with single_statement() as connection:
+        with snapshot() as connection:
             says = f"{error.sentence} {latest(connection, 'webhook', webhook_id)}".strip()
         return to_page("webhook", says, "bad", webhook_id=webhook_id)
     if action.rule is ping:
