@@ -199,7 +199,7 @@ def known_names() -> frozenset[str]:
     """Return the names that our own sentences stand under: those of fields, parameters, and what errors are about."""
     tables = [each.body for each in CALLS if each.body is not None]
     parameters = {name for each in CALLS if each.query in PARAMETERS for name in PARAMETERS[each.query]}
-    errors = {error.field for error in _all_errors(PointsError) if isinstance(error.field, str)}
+    errors = {error.field for error in _all_errors(PointsError)}
     return frozenset({"body", "query", *(name for table in tables for name in table.names), *parameters, *errors})
 
 

@@ -75,21 +75,25 @@ _FORM_ID = re.compile(r"[A-Za-z0-9_-]{24}")
 
 
 class ChangedMeanwhile(PointsError):
-    """What a form is about is no longer what its page showed."""
+    """What a form is about is no longer what its page showed. `by_whom` is a sentence of Activity, if that is known."""
 
     status = 409
+
+    def __init__(self, by_whom: str = "", *, what: str = "It was changed since you looked.") -> None:
+        again = "Nothing was done: look at it as it is now, and send the form again if you still want that."
+        super().__init__(f"{what} {by_whom} {again}".replace("  ", " "))
 
 
 def require_seen(now: str, by_whom: Callable[[], str]) -> None:
     """Check that the page of the form that was sent showed (`seen`) what is now.
 
     Raises:
-        ChangedMeanwhile: it did not; `by_whom` returns who has changed it, as a sentence of Activity.
+        ChangedMeanwhile: it did not.
     """
-    seen = request.form.get("seen")
+    if not (seen := request.form.get("seen")):
+        raise ChangedMeanwhile(what="You have not seen how it is now.")
     if seen != now:
-        why = f"It was changed since you looked. {by_whom()}" if seen else "You have not seen how it is now."
-        raise ChangedMeanwhile(f"{why.strip()} Nothing was done: look at it, and send the form again if you want that.")
+        raise ChangedMeanwhile(by_whom())
 
 
 class FormUsed(PointsError):

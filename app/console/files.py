@@ -91,7 +91,7 @@ _HEADING = (
 )
 _Row = tuple[Any, ...]
 _REASONS = {
-    UNPAID: "the balance was too low, or erased before the issue",
+    UNPAID: "the balance was too low, or the user was erased before",
     HELD: "waits for an account with this address",
     QUEUED: "not issued yet",
     SCHEDULED: "not issued yet",

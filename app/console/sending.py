@@ -87,7 +87,7 @@ def issue(
 
     Raises:
         ListChanged: the page would show something else now.
-        Refused: the recipients were sent to before, and it is not said that this is meant.
+        Refused: the recipients were sent points before, and it is not said that this is meant.
         PointsError: nothing was accepted.
     """
     if upload.sent_at is not None:
@@ -100,8 +100,8 @@ def issue(
     if now.refusal is not None:
         raise now.refusal
     if not is_meant and now.before.must_be_meant:
-        what = "This list was" if now.before.same_list else "Recipients of this list were"
-        raise Refused(f"{what} sent to before. Tick the box if you want to issue points again.")
+        what = "These recipients were" if now.before.same_list else "Some of these recipients were"
+        raise Refused(f"{what} sent points before. Tick the box if you want to issue points again.")
     accepted = _accept(connection, who, upload, batches=now.payable.parts)
     uploads.mark_sent(connection, upload.id, [acceptance.batch_id for acceptance in accepted], now.before.kept())
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"

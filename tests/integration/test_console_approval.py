@@ -93,16 +93,16 @@ def test_a_batch_is_rejected_with_a_reason_which_its_sender_sees(app: Flask, org
     assert "Rejected live batch" in words_of(ann.get("/activity"))
     assert "awaits an approval" not in words_of(mary.get())
     late = mary.post(f"{batch}/approve", of="/members")
-    assert "it was rejected" in words_of(mary.get(late.location))
+    assert "is rejected now" in words_of(mary.get(late.location))
     assert books.balance_of(organization_id) == 1_000
     [token] = books.values("SELECT token FROM uploads WHERE sent_at IS NOT NULL")
     assert "This list was rejected: nobody was debited." in words_of(ann.get(f"/send/{token}/outcome"))
     assert "rejected" in words_of(ann.get("/lists"))
     again = checked(ann, _LIST, label="Spring")
-    assert "sent to before" not in words_of(ann.get(again))
+    assert "sent points before" not in words_of(ann.get(again))
     assert 'name="again"' not in ann.get(f"{again}/confirm").text
     assert confirm(ann, again).status_code == 303
-    assert "sent to before" in words_of(ann.get(checked(ann, _LIST, label="Spring"))), "that one awaits an answer"
+    assert "sent points before" in words_of(ann.get(checked(ann, _LIST, label="Spring"))), "that one awaits an answer"
 
 
 def test_nobody_approves_what_he_has_sent_whatever_the_role(app: Flask, organization_id: int) -> None:
@@ -263,7 +263,7 @@ def test_a_list_is_approved_whole_in_its_order_by_one_who_sees_what_its_sender_s
     page = words_of(bo.get(f"{path}/approval"))
     assert "Points to issue 360 to 6 recipients, in 3 batches Balance now 1,000 Sent by Ann Sender" in page
     assert "Left out 1 line" in page
-    assert "sent to before" not in page
+    assert "sent points before" not in page
     whole = words_of(bo.get(f"{path}/outcome?from=4"))
     assert "Recipients 4 to 6 of 6 " in whole
     assert [f"p{n}@example.com 60" in whole for n in range(6)] == [False, False, False, True, True, True]
@@ -394,4 +394,4 @@ def test_who_was_not_debited_of_a_list_in_whatever_way_becomes_one_new_list(
     page = words_of(ann.get(made))
     assert "Recipients 5 Points in all 300" in page
     assert "Label Spring" in page, "it stays the label of the list"
-    assert "sent to before" not in page
+    assert "sent points before" not in page

@@ -217,7 +217,7 @@ def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_ref
     made = _pressed(ann, f"{path}/outcome", f"{path}/unpaid").location
     page = words_of(ann.get(made))
     assert "Points in all 1,500" in page
-    assert "sent to before" not in page
+    assert "sent points before" not in page
     books.refill_now(ann.organization_id, 2_000)
     assert confirm(ann, made).status_code == 303
     books.drain_all(ann.organization_id)
@@ -225,7 +225,7 @@ def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_ref
     assert [(row["email"], row["amount"], row["reference"], row["label"], row["state"]) for row in paid] == [
         (*row, "held") for row in expected
     ]
-    assert "sent to before" in words_of(ann.get(checked(ann, file.data)))
+    assert "sent points before" in words_of(ann.get(checked(ann, file.data)))
     batch_id = books.issue_now(ann.organization_id, ["a@example.com", "b@example.com"], 500)
     of_batch = _pressed(ann, f"/batches/{batch_id}", f"/console/live/batches/{batch_id}/unpaid").location
     assert "First b@example.com" in words_of(ann.get(of_batch))
@@ -307,7 +307,7 @@ def test_lists_past_their_time_are_dropped_and_a_sent_one_is_still_known(ann: Vi
     assert "no longer kept" in words_of(ann.get(f"{path}/outcome"))
     [row] = rows_of(ann.get(f"{path}/outcome.csv"))
     assert (row["line"], row["email"], row["state"]) == ("", "a@example.com", "held")
-    assert "sent to before" in ann.get(young).text
+    assert "sent points before" in ann.get(young).text
 
 
 def test_an_organization_keeps_few_lists_that_it_does_not_send_and_says_first_which_one_makes_way(

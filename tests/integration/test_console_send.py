@@ -316,7 +316,7 @@ def test_what_was_sent_lately_must_be_meant_in_any_order_and_is_none_of_the_othe
     assert unmeant.status_code == 409
     assert "Tick the box" in unmeant.text
     assert confirm(ann, path, again="yes").status_code == 303
-    assert "sent to before" not in ann.get(checked(ann, _EIGHT, amount="1", mode="sandbox")).text
+    assert "sent points before" not in ann.get(checked(ann, _EIGHT, amount="1", mode="sandbox")).text
     other = checked(ann, "email\nb@example.com\nz@example.com\n", amount="5", label="Summer")
     unlike = ann.get(f"{other}/confirm")
     assert "1 the same points with another label" in words_of(unlike)

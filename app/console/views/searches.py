@@ -243,7 +243,7 @@ def _say(form: BaseForm, error: InvalidRequest) -> None:
     for name in {"created_from", "created_to"} & set(of_fields):
         of_fields[name] = [f"{subject(form[name].label.text)} must be a day of the calendar, such as 2026-01-31."]
     for name in {"status", "state", "by", "about"} & set(of_fields):
-        of_fields[name] = [f"{subject(form[name].label.text)} must be one of those to choose from."]
+        of_fields[name] = [f"{subject(form[name].label.text)} must be one of the choices."]
     say_why(form, InvalidRequest(of_fields), _NAMES)
     if len(of_fields) < len(error.faults):
         say_of_form(form, _NOT_KNOWN)

@@ -9,7 +9,7 @@ from app.change_effects import plan_of
 from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import ChangedMeanwhile, change
 from app.console.forms import SETTING_LABELS, SettingsForm, say_beside, setting_text
-from app.console.views.activity import who
+from app.console.views.activity import latest, who
 from app.console.views.sign_in import NOT_YOURS, is_own_password
 from app.encryption import SecretsKeyMissing
 from app.members.members import ADMIN
@@ -52,7 +52,7 @@ def change_settings() -> Page:
         with change() as connection:
             lock_organization(connection, organization_id)  # What the page said is compared, and changed, in one.
             if form.seen.data != plan_of(connection, organization_id, new).seen:
-                raise ChangedMeanwhile("")
+                raise ChangedMeanwhile(latest(connection, "organization", organization_id))
             organizations.change(connection, organization_id, new)
     except ChangedMeanwhile as error:
         say_beside(form.current, error.sentence)
