@@ -79,9 +79,9 @@ class ChangedMeanwhile(PointsError):
 
     status = 409
 
-    def __init__(self, by_whom: str = "", *, what: str = "It was changed since you looked.") -> None:
-        again = "Nothing was done: look at it as it is now, and send the form again if you still want that."
-        super().__init__(f"{what} {by_whom} {again}".replace("  ", " "))
+    def __init__(self, by_whom: str = "", *, why: str = "It was changed since you looked") -> None:
+        again = "Look at it as it is now, and send the form again if you still want that."
+        super().__init__(f"{why}, so nothing was done. {by_whom} {again}".replace("  ", " "))
 
 
 def require_seen(now: str, by_whom: Callable[[], str]) -> None:
@@ -91,7 +91,7 @@ def require_seen(now: str, by_whom: Callable[[], str]) -> None:
         ChangedMeanwhile: it did not.
     """
     if not (seen := request.form.get("seen")):
-        raise ChangedMeanwhile(what="You have not seen how it is now.")
+        raise ChangedMeanwhile(why="You have not seen how it is now")
     if seen != now:
         raise ChangedMeanwhile(by_whom())
 

@@ -409,7 +409,7 @@ def test_what_is_no_list_is_refused_beside_its_field_and_not_kept(ann: Visitor) 
         assert re.search(rf'class="wrong"[^>]*>[^<]*{re.escape(beside)}', answer.text), words_of(answer)
     too_large = upload(ann, b"x" * (settings().body_bytes_max + 1))
     assert too_large.status_code == 413
-    assert "a list may have at most 8,388,608 bytes" in words_of(too_large)
+    assert "it may have up to 8 MB" in words_of(too_large)
     assert value("SELECT count(*) FROM uploads") == 0
 
 
