@@ -17,6 +17,15 @@ from app.postgres.locks import lock_organization
 from app.scope import Scope
 from app.values.texts import checked_name
 
+# What people call the settings of an organization.
+SETTING_LABELS = {
+    "approval_above": "Approval limit",
+    "approval_of": "Whose sends await an approval",
+    "held_days": "Days that points are held",
+    "low_balance": "Low balance",
+    "requires_second_factor": "Second factor",
+}
+
 _Id = Annotated[Id, says("The id of the organization.", 1)]
 _Name = Annotated[str, says("Its name.", "Acme")]
 _IsDisabled = Annotated[bool, says("True: it cannot issue until it is enabled.", False)]

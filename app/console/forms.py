@@ -28,10 +28,11 @@ from app.fields import field as fields
 from app.fields.bounds import read_bounds
 from app.fields.kinds import EMAIL
 from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
+from app.organizations import SETTING_LABELS
 from app.platform.requests import CHANGEABLE
 from app.settings import settings
 from app.values.key_bounds import APPROVE, READ, REVERSE, SEND, WEBHOOKS, Bounds
-from app.values.numbers import figure_of
+from app.values.numbers import figure_of, figures_apart
 from app.values.texts import checked_name
 from app.values.validation_errors import FaultsFound
 from app.values.zones import zone_names
@@ -207,13 +208,6 @@ class ZoneForm(FlaskForm):
         self.zone.choices = [SelectChoice(name, optgroup=region) for name, region in regions.items()]
 
 
-SETTING_LABELS = {
-    "approval_above": "Approval limit",
-    "approval_of": "Whose sends await an approval",
-    "held_days": "Days that points are held",
-    "low_balance": "Low balance",
-    "requires_second_factor": "Second factor",
-}
 _YES = {"yes": True, "no": False}
 NONE = "none"
 
@@ -298,7 +292,7 @@ def faults_of(forms: Sequence[BaseForm]) -> list[FormFault]:
 
 def in_words(sentence: str, label: str) -> str:
     """Return a sentence of the interface for a person, who sees the label in place of the field's name."""
-    return sentence.about(subject(label)) if isinstance(sentence, Fault) else sentence
+    return figures_apart(sentence.about(subject(label))) if isinstance(sentence, Fault) else sentence
 
 
 def subject(label: str) -> str:

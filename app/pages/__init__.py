@@ -6,6 +6,7 @@
     cursors          a position as an opaque text for callers
     lists            the lists of a single table each
     …_pages          the other lists
+    action_words     who did what, as a person reads it
     addresses        the rows of an address, for batches and transactions, and of a reference
     far              the rows that a person looks for in the console, further back than a program's page
     statements       the parts of SQL that the lists share

@@ -26,6 +26,14 @@ def moment(when: datetime) -> str:
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
+def figures_apart(sentence: str) -> str:
+    """Write the figures in a sentence with their thousands apart, but not the year of a date or digits in a name."""
+    return _FIGURE.sub(lambda figure: points(int(figure[0])), sentence)
+
+
+_FIGURE = re.compile(r"(?<![\w.,:/-])[0-9]{4,19}(?![\w:/-])")
+
+
 def size(byte_count: int) -> str:
     """Write how large something may be."""
     return f"{byte_count // 1_048_576} MB" if byte_count >= 1_048_576 else f"{byte_count // 1_024} kB"

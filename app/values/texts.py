@@ -58,6 +58,11 @@ def key_name_fault(name: str) -> str | None:
     return None if hidden is None else f"must have visible characters and blanks only, but has U+{ord(hidden):04X}."
 
 
+def as_sentence(text: str) -> str:
+    """Write a text so that it begins as a sentence does."""
+    return text[:1].upper() + text[1:]
+
+
 def with_name(noun: str, name: str | None) -> str:
     """Return what a person reads of something with an id, such as `key 3`, that may have a name: `key 3 (Shop)`."""
     return noun if name is None else f"{noun} ({name})"

@@ -68,3 +68,25 @@ _DROP = text("""
                          WHERE created_at < (SELECT clock_timestamp()) - make_interval(days => :days)
                          ORDER BY created_at LIMIT :at_most))
 """)
+
+
+_FAILURES = {
+    "redirected": "it answered with a redirect, which is not followed",
+    "timeout": "no answer within 15 seconds",
+    "not_connected": "no connection",
+    "tls_failed": "no secure connection (TLS)",
+    "connection_lost": "the connection was lost",
+    "broken_answer": "the answer was no HTTP",
+    "address_refused": "its address is not public",
+    "name_not_found": "its host name was not found",
+    "https_required": "its URL does not begin with https://",
+    "not_renderable": "the event could not be written",
+    "internal_error": "the service failed",
+}
+
+
+def told(status: int | None, error: str | None) -> str:
+    """Return what became of an attempt, for a person."""
+    if error in _FAILURES:
+        return f"{_FAILURES[error]}{f' ({status})' if status else ''}"
+    return f"delivered ({status})" if error is None else f"it answered {status}"

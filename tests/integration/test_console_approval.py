@@ -93,7 +93,7 @@ def test_a_batch_is_rejected_with_a_reason_which_its_sender_sees(app: Flask, org
     assert "Rejected live batch" in words_of(ann.get("/activity"))
     assert "awaits an approval" not in words_of(mary.get())
     late = mary.post(f"{batch}/approve", of="/members")
-    assert "is rejected now" in words_of(mary.get(late.location))
+    assert "it was rejected" in words_of(mary.get(late.location))
     assert books.balance_of(organization_id) == 1_000
     [token] = books.values("SELECT token FROM uploads WHERE sent_at IS NOT NULL")
     assert "This list was rejected: nobody was debited." in words_of(ann.get(f"/send/{token}/outcome"))

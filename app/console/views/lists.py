@@ -17,7 +17,7 @@ from app.console.caller import authors_of, calling_member, change, form_id
 from app.console.forms import amount_of
 from app.console.slow_work import Busy, checked_page
 from app.console.views.batches import REVERSALS_SHOWN, TRANSACTIONS_SHOWN, get_batch
-from app.console.views.send import as_sentence, get_list
+from app.console.views.send import get_list
 from app.errors import NotFound, Refused
 from app.members.members import APPROVER, SENDER, names_of
 from app.postgres.database import single_statement, snapshot, transaction
@@ -27,6 +27,7 @@ from app.uploads import listed, sent_before, uploads
 from app.uploads.sent_before import NewList
 from app.uploads.uploads import UNSENT_KEPT_DAYS, UploadRow
 from app.values.ids import require_id
+from app.values.texts import as_sentence
 
 _ROWS = 50
 

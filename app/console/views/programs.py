@@ -26,6 +26,7 @@ from app.settings import INT64_MAX, settings
 from app.values.texts import shown, with_name
 from app.webhooks.actions import change as change_row
 from app.webhooks.actions import make, ping, replay, rotate
+from app.webhooks.attempts import told
 from app.webhooks.webhook import TYPES_MAX, Webhook, WebhookConflict
 from app.webhooks.webhook import webhooks as webhook_rows
 
@@ -143,6 +144,7 @@ def _webhook_page(webhook_id: int, form: ReplayForm, written: WebhookForm | None
         deliveries=attempts,
         pinged=pinged,
         ping=pings[0] if pings else None,
+        told=told,
     )
 
 

@@ -1,4 +1,4 @@
-"""*Batches*, *Transactions*, *Held*, *Reversals*, *Requests* and *Activity*: lists with a search, and as a file."""
+"""*Batches*, *Transactions*, *Held*, *Reversals* and *Requests*: each list with its search, and all of it as a file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -11,7 +11,6 @@ from wtforms import EmailField, SelectChoice, SelectField, StringField
 from wtforms.form import BaseForm
 
 from app import api_keys
-from app.actions.log import ABOUT
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.batch import STATUSES
@@ -22,13 +21,12 @@ from app.console.caller import authors_of, calling_member
 from app.console.files import save_as
 from app.console.forms import say_of_form, say_why, subject
 from app.console.slow_work import searches
-from app.console.views import activity
 from app.errors import InvalidAddress, InvalidRequest
 from app.exports.columns import CSV, KINDS
 from app.exports.export import begin
 from app.exports.sources import NOUNS
 from app.members import members
-from app.pages import action_pages, batch_pages, lists, transaction_pages, waiting
+from app.pages import batch_pages, lists, transaction_pages, waiting
 from app.pages.filters import BY_API, Page
 from app.pages.parameters import id_of
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, next_cursor, parse_page_request, read_parameter
@@ -74,12 +72,12 @@ def _typed(**labels: str) -> dict[str, StringField]:
     return {name: StringField(label, render_kw=_NO_HINTS) for name, label in labels.items()}
 
 
-def _days(what: str) -> dict[str, StringField]:
+def days_of(what: str) -> dict[str, StringField]:
     as_day = _NO_HINTS | {"type": "date"}
     return {f"created_{end}": StringField(f"{what} {end}", render_kw=as_day) for end in ("from", "to")}
 
 
-def _one_of(label: str, words: Sequence[str] = ()) -> SelectField:
+def one_of(label: str, words: Sequence[str] = ()) -> SelectField:
     return SelectField(label, choices=[_ANY, *(SelectChoice(word, word.replace("_", " ")) for word in words)])
 
 
@@ -99,21 +97,21 @@ def _reversals(rows: Sequence[Any]) -> dict[str, Any]:
         return {"rows": rows, "authors": authors_of(connection, rows), "asked": asked}
 
 
-def _far(page_of: Callable[..., Page[Any]]) -> Callable[..., Page[Any]]:
+def far(page_of: Callable[..., Page[Any]]) -> Callable[..., Page[Any]]:
     """Look as far back as for a person."""
     return partial(page_of, is_far=True)
 
 
 _BATCH = {
-    "status": _one_of("Status", STATUSES),
+    "status": one_of("Status", STATUSES),
     **_typed(label="Label, or a part of it"),
     "email": EmailField("Address of a recipient", render_kw=_NO_HINTS),
-    "sender": _one_of("Sender"),
+    "sender": one_of("Sender"),
     **_typed(points="Points issued"),
-    **_days("Accepted"),
+    **days_of("Accepted"),
 }
 _HELD = _typed(email="Address, or a part of it", label="Label, or a part of it", reference="Reference")
-_TRANSACTION = {**_HELD, "state": _one_of("State", STATES), "sender": _one_of("Sender"), **_typed(points="Points")}
+_TRANSACTION = {**_HELD, "state": one_of("State", STATES), "sender": one_of("Sender"), **_typed(points="Points")}
 # What is offered: all of a hundred, and the statuses that a caller meets.
 _ANSWERS = (
     *("2xx", "4xx", "5xx"),
@@ -121,26 +119,24 @@ _ANSWERS = (
 )
 _REQUEST = {
     **_typed(request_id="Request id", batch="Batch"),
-    "status": _one_of("Status", _ANSWERS),
-    "api_key": _one_of("Key"),
-    **_days("Called"),
+    "status": one_of("Status", _ANSWERS),
+    "api_key": one_of("Key"),
+    **days_of("Called"),
 }
 _RECIPIENT = {"email": EmailField("Address, or a part of it", render_kw=_NO_HINTS)}
-_REVERSAL = {"status": _one_of("Status", REVERSAL_STATUSES), **_days("Requested")}
-_ACTION = {"by": _one_of("By"), "about": _one_of("About", ABOUT), **_days("Done")}
-_ISSUED = (_far(transaction_pages.page), transaction_pages.totals, _transactions)
+_REVERSAL = {"status": one_of("Status", REVERSAL_STATUSES), **days_of("Requested")}
+_ISSUED = (far(transaction_pages.page), transaction_pages.totals, _transactions)
 SEARCHES = {
-    "batches": Search("batches", _BATCH, _far(batch_pages.page), batch_pages.totals, _batches),
-    "transactions": Search("transactions", _TRANSACTION | _days("Issued"), *_ISSUED),
+    "batches": Search("batches", _BATCH, far(batch_pages.page), batch_pages.totals, _batches),
+    "transactions": Search("transactions", _TRANSACTION | days_of("Issued"), *_ISSUED),
     "recipient": Search("transactions", _RECIPIENT, *_ISSUED),
-    "held": Search("transactions", _HELD | _days("Issued"), *_ISSUED, fixed={"state": HELD}),
+    "held": Search("transactions", _HELD | days_of("Issued"), *_ISSUED, fixed={"state": HELD}),
     "reversals": Search("reversals", _REVERSAL, lists.reversals, context_of=_reversals),
-    "requests": Search("requests", _REQUEST, _far(lists.requests)),
-    "activity": Search("actions", _ACTION, _far(action_pages.page), context_of=activity.lines_of),
+    "requests": Search("requests", _REQUEST, far(lists.requests)),
 }
 
 
-def _show(name: str, of: Search) -> str:
+def show_search(name: str, of: Search) -> str:
     with snapshot() as connection:
         who = calling_member(connection)
         form = of.form(_choices(connection, who, of))
@@ -172,7 +168,7 @@ _NAMES = {"email_part": "email", "label_part": "label"}
 _NOT_KNOWN = "The address of this page asks for something that this list does not know. Show all, and search again."
 
 
-def _page_request(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[str] = ()) -> PageRequest:
+def page_request_of(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[str] = ()) -> PageRequest:
     """Return the requested page; with faults, which the form then says, it is the first page without filters.
 
     A form also sends its empty fields, which are ignored. A day means the whole day in the zone of the member.
@@ -200,7 +196,7 @@ def _page_request(of: Search, who: Caller, form: BaseForm, *, beside: Sequence[s
 
 def _page_found(of: Search, who: Caller, form: BaseForm) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return the rows of the page that a form asks for, none if it has faults, and what the templates of lists take."""
-    page_request = _page_request(of, who, form)
+    page_request = page_request_of(of, who, form)
     page: Page[Any] = Page([], None)
     totals, waits = None, None
     wanted: dict[str, Any] = {"filters": page_request.filters, "limit": page_request.limit}
@@ -261,7 +257,7 @@ def _file(of: Search) -> Response:
     form = of.form({})
     with single_statement() as connection:
         who = calling_member(connection)
-    page_request = _page_request(of, who, form, beside=("after",))
+    page_request = page_request_of(of, who, form, beside=("after",))
     if form.errors:
         raise InvalidRequest(form.errors)
     faults = FaultsFound()
@@ -277,39 +273,7 @@ def _file(of: Search) -> Response:
     return save_as(Response(content(), content_type="text/csv; charset=utf-8"), f"{of.kind}-{g.mode}.csv")
 
 
-# The rows of a file that are read at a time, and in all.
-_ROWS_READ, _LINES_MAX = 1_000, 100_000
-
-
-@pages.get("/activity.csv")
-def activity_file() -> Response:
-    """Answer with the newest actions that match what a form asks for, each piece read in a turn of its own.
-
-    Raises:
-        InvalidRequest: a filter is wrong.
-    """
-    of = SEARCHES["activity"]
-    form = of.form({})
-    with single_statement() as connection:
-        page_request = _page_request(of, calling_member(connection), form)
-    if form.errors:
-        raise InvalidRequest(form.errors)
-
-    def lines() -> Iterator[Sequence[str]]:
-        start = page_request.start
-        for _ in range(_LINES_MAX // _ROWS_READ):
-            with searches.turn_of_many():
-                read = partial(of.page_of, filters=page_request.filters, start=start, limit=_ROWS_READ)
-                page = long_read(read)
-            yield from activity.file_lines(page.rows)
-            start = page.next
-            if start is None:
-                return
-
-    return files.file(files.CSV, "activity", activity.HEADING, lines(), lines=_LINES_MAX)
-
-
 for _name, _search in SEARCHES.items():
-    pages.get(f"/{_name}", endpoint=f"list_{_name}")(partial(_show, _name, _search))
+    pages.get(f"/{_name}", endpoint=f"list_{_name}")(partial(show_search, _name, _search))
     if _search.kind in KINDS:
         pages.get(f"/{_name}.csv", endpoint=f"{_name}_file")(partial(_file, _search))

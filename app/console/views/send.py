@@ -29,6 +29,7 @@ from app.uploads import uploads
 from app.uploads.listed import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
+from app.values.texts import as_sentence
 
 
 @pages.form("/send", role=SENDER)
@@ -108,10 +109,6 @@ def _use(upload: UploadRow) -> None:
     if upload.used_at < datetime.now(UTC) - _USED_AGAIN_AFTER:
         with transaction() as connection:
             uploads.use(connection, upload.id)
-
-
-def as_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _field_of(form: CheckAgainForm, upload: UploadRow) -> Field:

@@ -8,12 +8,14 @@ from app import organizations
 from app.change_effects import plan_of
 from app.console.blueprints import Page, current_member, pages, to_page
 from app.console.caller import ChangedMeanwhile, change
-from app.console.forms import SETTING_LABELS, SettingsForm, say_beside, setting_text
-from app.console.views.activity import latest, who
+from app.console.forms import SettingsForm, say_beside, setting_text
+from app.console.views.activity import latest
 from app.console.views.sign_in import NOT_YOURS, is_own_password
 from app.encryption import SecretsKeyMissing
 from app.members.members import ADMIN
+from app.organizations import SETTING_LABELS
 from app.pages import action_pages
+from app.pages.action_words import who
 from app.pages.filters import Filters
 from app.postgres.database import snapshot
 from app.postgres.locks import lock_organization
