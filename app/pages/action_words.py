@@ -74,16 +74,19 @@ def sentence_of(action: ActionRow) -> str:
 
 _OPTIONS = {"name": "its name", "external_id": "the platform's id of it"}
 _OPTIONS |= {name: label.lower() for name, label in SETTING_LABELS.items()}
+_VALUES = {"console": "members", "all": "members and programs"}
 
 
 def _detail_of(action: ActionRow) -> str | None:
     """Return what the log tells of an action, in the words of the pages."""
     if action.detail is not None and action.action == actions.ORGANIZATION_CHANGED:
         changes = [change.partition(": ") for change in action.detail.split(", ")]
-        told = ", ".join(
-            f"{_OPTIONS.get(name, name)} {values and f'from {values}'}".strip() for name, _, values in changes
-        )
-        return figures_apart(told)
+        return ", ".join(_change_of(name, values) for name, _, values in changes)
     if action.detail is not None and action.action == actions.REFILLED:
         return points(int(action.detail))
     return action.detail
+
+
+def _change_of(name: str, values: str) -> str:
+    before_and_after = " to ".join(_VALUES.get(value, value) for value in values.split(" to "))
+    return figures_apart(f"{_OPTIONS.get(name, name)}{f' from {before_and_after}' if values else ''}")

@@ -245,8 +245,9 @@ def test_settings_are_changed_by_who_knows_the_password_after_the_page_has_said_
         now = organizations.get_whole(connection, admin.organization_id)
     assert (now.approval_above, now.approval_of, now.held_days, now.low_balance) == (20, "all", 90, 101)
     assert words_of(admin.get("/settings")).count("Ann Admin changed it 20") == 4
-    done = "days that points are held 7 to 90, low balance none to 101, approval limit 4 to 20, whose sends await an"
-    assert f"Ann Admin Changed the organization: {done} approval console to all" in _activity(admin)
+    done = "days that points are held from 7 to 90, low balance from none to 101, approval limit from 4 to 20"
+    of_whom = "whose sends await an approval from members to members and programs"
+    assert f"Ann Admin Changed the organization: {done}, {of_whom}" in _activity(admin)
     assert _change_of(admin, **new).status_code == 303, "nothing is left to change"
 
 
@@ -440,7 +441,7 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
         rf"{some} \S+ \S+ UTC the API, with key \d+ a mistake {batch_id} , 1 chosen recipient, 4 points",
         words_of(batch),
     )
-    assert ", and taken back since: all of it" in words_of(batch)
+    assert ", and all of it was taken back since" in words_of(batch)
     for path in ("", "/batches"):
         assert "issued all taken back" in words_of(ann.get(path))
     of_some = words_of(ann.get(f"/reversals/{some}"))

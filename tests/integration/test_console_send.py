@@ -251,7 +251,7 @@ def test_what_has_changed_since_the_page_of_the_button_is_said(app: Flask, ann: 
     for change, says in (
         ("held_days = 30", "how long points are held has changed"),
         ("approval_above = 1000", "the limit above which an approval is needed has changed"),
-        ("balance = 15, held_days = 31", "what the balance pays of it and how long points are held has changed"),
+        ("balance = 15, held_days = 31", "what the balance pays of it and how long points are held have changed"),
     ):
         form = hidden(ann.get(f"{path}/confirm"))
         books.rewrite(f"UPDATE organizations SET {change}")

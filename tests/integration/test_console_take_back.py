@@ -113,7 +113,7 @@ def test_nothing_is_taken_if_the_sum_has_changed_when_the_turn_of_the_reversal_c
     path = _issued(ann)
     answer = _press(ann, _press(ann, ann.get(path), path, show="figures", recipient="1"), path, recipient="1")
     books.execute("UPDATE transactions SET points_left = 19 WHERE position = 0")
-    assert "another sum than was expected would have come back" in _taken(ann, answer)
+    assert "a different sum would have come back" in _taken(ann, answer)
 
 
 def test_one_form_takes_back_once_and_says_so_when_it_is_used_for_another_choice(ann: Visitor) -> None:

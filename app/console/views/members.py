@@ -5,8 +5,10 @@ from functools import partial
 from typing import Any
 
 from flask import g, render_template, request, session
+from sqlalchemy import Connection
 
 from app import leaving
+from app.actions import log as actions
 from app.console.blueprints import LIVE, Page, current_member, current_zone, pages, to_page
 from app.console.browser import is_https, sign_in_with
 from app.console.caller import ChangedMeanwhile, change, require_seen
