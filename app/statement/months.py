@@ -1,7 +1,8 @@
-"""The statement of a month."""
+"""The statement of a month, and the points of this month beside the last."""
 
 import re
 from calendar import monthrange
+from collections.abc import Mapping
 from datetime import UTC, date, timedelta
 from typing import NamedTuple
 
@@ -77,3 +78,25 @@ def month_of(text: str | None, today: date, *, began: date) -> Month:
 
 def _name(day: date) -> str:
     return day.isoformat()[: len("2026-01")]
+
+
+class Months(NamedTuple):
+    """The points of this month so far and of the last month: up to the same day of the month, and whole."""
+
+    first_day: date
+    so_far: int
+    last_so_far: int
+    last: int
+
+
+def months_of(by_day: Mapping[date, int], today: date) -> Months:
+    """Return the points of this month and the last, from those of each day."""
+    first_day = today.replace(day=1)
+    last_day = first_day - timedelta(days=1)
+    same_day = last_day.replace(day=min(today.day, monthrange(last_day.year, last_day.month)[1]))
+    last_first = last_day.replace(day=1)
+
+    def between(first: date, last: date) -> int:
+        return sum(points for day, points in by_day.items() if first <= day <= last)
+
+    return Months(first_day, between(first_day, today), between(last_first, same_day), between(last_first, last_day))

@@ -171,7 +171,9 @@ def test_what_went_back_is_told_beside_the_sum_and_reversals_are_saved_too(one: 
 
 
 def test_a_file_that_broke_off_goes_on_behind_its_last_row(one: Visitor) -> None:
-    whole = one.get("/transactions.csv?sender=0").data.splitlines()
+    file = one.get("/transactions.csv?sender=0")
+    assert file.headers["Content-Disposition"] == "attachment; filename=transactions-live.csv"
+    whole = file.data.splitlines()
     last = whole[3].split(b",")[0].decode()
     rest = one.get(f"/transactions.csv?sender=0&after={last}").data.splitlines()
     assert rest[:-1] == whole[4:-1]

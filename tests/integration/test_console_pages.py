@@ -446,7 +446,7 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
         assert "issued all taken back" in words_of(ann.get(path))
     of_some = words_of(ann.get(f"/reversals/{some}"))
     assert f"Batch {batch_id} , 1 chosen recipient, 4 points from each" in of_some
-    assert "why a@example.com 10 4 –" in of_some
+    assert "Why not a@example.com 10 4 –" in of_some
     queued = books.queue_reversal(ann.organization_id, transaction_ids=[batch_id * 131_072 + 1])
     assert f"Batch {batch_id} , 1 chosen recipient" in words_of(of_queued := ann.get(f"/reversals/{queued}"))
     assert "b@example.com" in of_queued.text

@@ -157,7 +157,7 @@ def test_held_points_are_held_for_longer_once(app: Flask, ann: Visitor) -> None:
     assert words_of(ann.get("/activity")).count(f"Held live transaction {batch_id * POSITIONS} for longer") == 1
     for wrong, beside in (
         ({"day": "2026-01-01", "clock": "09:30"}, "The end must be later than it is."),
-        ({"day": "2999-01-01", "clock": "09:30"}, "The end must be at most 3650 days ahead."),
+        ({"day": "2999-01-01", "clock": "09:30"}, "The end must be at most 3,650 days ahead."),
         ({"day": "", "clock": "09:30"}, "Enter a day of the calendar"),
     ):
         refused = ann.client.post(path, data=hidden(page) | wrong)

@@ -1,6 +1,5 @@
 """*Overview* and *Statement*: the balance, what moved it in a month, and what its points were issued for."""
 
-from calendar import monthrange
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from app.postgres.standby import long_read
 from app.reversals.reversal import taken_back_of
 from app.scope import Scope
 from app.statement.makeup import Makeup, makeup_of
-from app.statement.months import Month, statement_of_month
+from app.statement.months import Month, Months, months_of, statement_of_month
 from app.statement.read import HEADING, Statement, statement_of, today_of
 from app.uploads.listed import senders_since
 
@@ -92,15 +91,6 @@ _SENDERS_SHOWN = 5
 _DAYS_SHOWN = 30
 
 
-class Months(NamedTuple):
-    """The points of this month so far and of the last month: up to the same day of the month, and whole."""
-
-    first_day: date
-    so_far: int
-    last_so_far: int
-    last: int
-
-
 @pages.get("")
 def overview() -> str:
     scope = current_scope()
@@ -116,7 +106,7 @@ def overview() -> str:
         refills = refill.latest(connection, scope, at_most=_REFILLS_SHOWN)
         lines = statement_of(connection, scope, first=first, last=today).days
         by_day = {day: line.debited for day, line in lines.items()}
-        months = _months(by_day, today)
+        months = months_of(by_day, today)
         senders = _senders(connection, scope, months)
         every = Filters(**scope._asdict())
         # The last, because it changes PostgreSQL's planner settings.
@@ -141,18 +131,6 @@ def overview() -> str:
         senders=senders,
         refills=refills,
     )
-
-
-def _months(by_day: Mapping[date, int], today: date) -> Months:
-    first_day = today.replace(day=1)
-    last_day = first_day - timedelta(days=1)
-    same_day = last_day.replace(day=min(today.day, monthrange(last_day.year, last_day.month)[1]))
-    last_first = last_day.replace(day=1)
-
-    def between(first: date, last: date) -> int:
-        return sum(points for day, points in by_day.items() if first <= day <= last)
-
-    return Months(first_day, between(first_day, today), between(last_first, same_day), between(last_first, last_day))
 
 
 def _senders(connection: Connection, scope: Scope, months: Months) -> list[tuple[int | None, str, int]]:
