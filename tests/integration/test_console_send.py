@@ -191,7 +191,7 @@ _CHANGED = {
     "all or nobody": "“all or nobody” has",
     **dict.fromkeys(("refilled", "spent"), "what the balance pays of it has"),
     "an approval": "the limit above which an approval is needed has",
-    "sent the like": "what its recipients were sent before has",
+    "sent the same": "what its recipients were sent before has",
 }
 
 
@@ -263,7 +263,8 @@ def test_what_has_changed_since_the_page_of_the_button_is_said(app: Flask, ann: 
         organizations.change(connection, ann.organization_id, {"held_days": 32})
     told = words_of(ann.client.post(f"{path}/confirm", data=form))
     assert re.search(
-        r"are held has changed \([^)]*Ann Admin: Changed the organization: days that points are held 31 to 32", told
+        r"are held has changed \([^)]*Ann Admin: Changed the organization: days that .* from 31 to 32",
+        told,
     )
     for page in ("cost", "confirm"):
         assert "account are held for 32 days, then they go back" in words_of(ann.get(f"{path}/{page}"))
