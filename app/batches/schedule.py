@@ -228,25 +228,23 @@ _NOW_OF = text("SELECT time_of(CAST(:organization_id AS bigint), CAST(:sandbox A
 
 
 class Payable(NamedTuple):
-    """How many recipients of batches are to be paid, those who were not erased since, and the points for them."""
+    """How many recipients of a batch are to be paid, those who were not erased since, and the points for them."""
 
     recipients: int
     points: int
 
 
-def payable_of(connection: Connection, batch_ids: Sequence[int], *, organization_id: int) -> Payable:
-    """Return whom batches pay together, if the balance pays everybody."""
+def payable_of(connection: Connection, batch_ids: Sequence[int], *, organization_id: int) -> dict[int, Payable]:
+    """Return whom each of these batches pays, if the balance pays everybody."""
     parameters = {"batch_ids": list(batch_ids), "organization_id": organization_id}
-    return Payable(*connection.execute(_PAYABLE_OF, parameters).one())
+    return {row_id: Payable(*payable) for row_id, *payable in connection.execute(_PAYABLE_OF, parameters)}
 
 
 _PAYABLE_OF = text(f"""
-    SELECT CAST(sum(recipients) AS int), {shown_sum("points")}
-    FROM (SELECT {PAYABLE} AS points,
-                 CASE WHEN payable_totals IS NULL THEN recipient_count
-                      ELSE (SELECT count(DISTINCT total) FROM unnest(payable_totals) AS total WHERE total > 0)
-                 END AS recipients
-          FROM batches WHERE id = ANY(:batch_ids) AND organization_id = :organization_id) b
+    SELECT id, CASE WHEN payable_totals IS NULL THEN recipient_count
+                    ELSE (SELECT count(DISTINCT total) FROM unnest(payable_totals) AS total WHERE total > 0) END,
+           {PAYABLE}
+    FROM batches WHERE id = ANY(:batch_ids) AND organization_id = :organization_id
 """)
 
 

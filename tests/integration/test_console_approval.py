@@ -57,7 +57,9 @@ def test_a_list_above_the_limit_is_issued_once_an_approver_who_has_not_sent_it_s
     assert "your answer" not in bo.get("/console/sandbox").text
     for one, words in ((ann, "Look at it"), (cy, "Look at it"), (bo, "Approve or reject it")):
         assert f"1 batch awaits an approval. Nothing is debited before. {words}" in words_of(one.get())
-        assert batch in one.get("/batches?status=awaiting_approval").text
+        waiting = one.get("/batches?status=awaiting_approval")
+        assert batch in waiting.text
+        assert "awaiting approval Spring 2 101" in words_of(waiting)
     for one in (ann, cy):
         assert "awaiting approval" in words_of(one.get(batch))
         assert "Approve or reject it" not in one.get(batch).text
@@ -263,6 +265,7 @@ def test_a_list_is_approved_whole_in_its_order_by_one_who_sees_what_its_sender_s
     page = words_of(bo.get(f"{path}/approval"))
     assert "Points to issue 360 to 6 recipients, in 3 batches Balance now 1,000 Sent by Ann Sender" in page
     assert "Left out 1 line" in page
+    assert page.count("awaiting approval Spring 2 120") == 3, "the parts with their points"
     assert "sent points before" not in page
     whole = words_of(bo.get(f"{path}/outcome?from=4"))
     assert "Recipients 4 to 6 of 6 " in whole

@@ -62,7 +62,9 @@ def _of_unissued(connection: Connection, who: Caller, batch: Batch, first: int) 
         "recipients": []
         if batch.status == ISSUED
         else recipients_of(connection, batch.id, **of, first=first, at_most=TRANSACTIONS_SHOWN),
-        "payable": schedule.payable_of(connection, [batch.id], **of) if awaits or batch.status == SCHEDULED else None,
+        "payable": schedule.payable_of(connection, [batch.id], **of)[batch.id]
+        if awaits or batch.status == SCHEDULED
+        else None,
         "answer_by": awaiting.answer_by(connection, batch.id, **of) if awaits else None,
         "is_own": awaits and approval.is_own(connection, who, batch),
     }

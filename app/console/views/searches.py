@@ -14,6 +14,7 @@ from app import api_keys
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches.batch import STATUSES
+from app.batches.schedule import payable_of
 from app.batches.transaction import HELD, STATES
 from app.console import files
 from app.console.blueprints import current_scope, current_zone, pages
@@ -87,7 +88,10 @@ def _transactions(rows: Sequence[Any]) -> dict[str, Any]:
 
 def _batches(rows: Sequence[Any]) -> dict[str, Any]:
     with single_statement() as connection:
-        return {"rows": rows, "taken_back": taken_back_of(connection, [batch.id for batch in rows])}
+        waiting = [batch.id for batch in rows if not batch.is_final]
+        payable = payable_of(connection, waiting, organization_id=current_scope().organization_id)
+        taken_back = taken_back_of(connection, [batch.id for batch in rows])
+    return {"rows": rows, "taken_back": taken_back, "payable": payable}
 
 
 def _reversals(rows: Sequence[Any]) -> dict[str, Any]:

@@ -123,8 +123,9 @@ def _asking_to_answer(of: dict[str, Any], form: RejectForm) -> Page:
 def _facts(connection: Connection, due: Sequence[Batch]) -> dict[str, Any]:
     """Return what a page shows of the batches that it asks about, and whom they pay."""
     ids = [batch.id for batch in due]
-    payable = schedule.payable_of(connection, ids, organization_id=due[0].organization_id)
-    return {"due": due, "batch": due[0], "payable": payable}
+    by_batch = schedule.payable_of(connection, ids, organization_id=due[0].organization_id)
+    payable = schedule.Payable(*map(sum, zip(*by_batch.values(), strict=True)))
+    return {"due": due, "batch": due[0], "payable": payable, "by_batch": by_batch}
 
 
 @pages.form("/send/<token>/cancel", role=SENDER, asks=True)
