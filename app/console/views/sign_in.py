@@ -59,7 +59,7 @@ def sign_in() -> Page:
 def give_code() -> Page:
     """Take a code of the second factor, after the password."""
     form, kept = CodeForm(), sent_along()
-    with transaction() as connection:
+    with single_statement() as connection:
         waiting = second_step.find(connection, session.get("awaits_code", ""))
     if waiting is None:
         flash("Sign in again: it took too long, or was ended.", "bad")
