@@ -138,11 +138,14 @@ def import_file(file: Path, sheet: str | None = None, hidden_rows: str | None = 
         f"{points(counts.registered)} registered, {points(counts.already_registered)} registered already,"
         f" {counted(len(bad), 'bad row')}."
     )
+    if counts.not_used:
+        sentence += f" Not used: {', '.join(counts.not_used)}."
     outcome = {
         "registered": counts.registered,
         "already_registered": counts.already_registered,
         "bad": len(bad),
         "bad_rows": [row._asdict() for row in bad],
         "errors_file": counts.errors_file,
+        "not_used": counts.not_used,
     }
     return Answer(outcome, sentence=sentence, faults=faults, exit_status=1 if bad else 0)

@@ -41,12 +41,13 @@ class _Good(NamedTuple):
 
 @dataclass(kw_only=True)
 class Imported:
-    """The outcome of the rows; `errors_file` is where the bad ones were written, if there are any."""
+    """The outcome of the rows; `errors_file` is where the bad ones were written, if any, `not_used` other columns."""
 
     registered: int = 0
     already_registered: int = 0
     bad_rows: list[BadRow] = field(default_factory=list)
     errors_file: str | None = None
+    not_used: list[str] = field(default_factory=list)
 
 
 def import_users(path: Path, *, sheet: str | None = None, hidden_rows: str | None = None) -> Imported:
@@ -61,6 +62,7 @@ def import_users(path: Path, *, sheet: str | None = None, hidden_rows: str | Non
         file = ListFile(text)
         places = _places(file)
         errors.columns = list(places)
+        counts.not_used = [file.title(place) for place in file.columns() if place not in places.values()]
         try:
             with progress_bar(f"Importing {file.name}", total=file.size_bytes) as advance_to:
                 for chunk in _chunks(file, places, counts, errors):

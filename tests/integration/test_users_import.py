@@ -45,17 +45,18 @@ def _some(number: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "not_used"),
     [
-        f"email,first_name,last_name\n{ANN},Ann,Lee\n".encode(),
-        f"note;Last Name;E-mail;First Name\r\n\r\nx;Lee;{ANN};Ann\r\n".replace("E-mail", "Email").encode("utf-8-sig"),
-        f"first_name\tLAST-NAME\tEmail Address\nAnn\tLee\t{ANN}\n".encode("utf-16"),
-        b"note,E-Mail,FirstName,last name\ncaf\xe9,ann@example.com,Ann,Lee\n",
+        (f"email,first_name,last_name\n{ANN},Ann,Lee\n".encode(), []),
+        (f"note;Last Name;Email;First Name\r\n\r\nx;Lee;{ANN};Ann\r\n".encode("utf-8-sig"), ["“note” (1)"]),
+        (f"first_name\tLAST-NAME\tEmail Address\nAnn\tLee\t{ANN}\n".encode("utf-16"), []),
+        (b"note,E-Mail,FirstName,last name\ncaf\xe9,ann@example.com,Ann,Lee\n", ["“note” (1)"]),
     ],
 )
-def test_the_columns_come_in_any_order_delimiter_and_encoding(path: Path, content: bytes) -> None:
+def test_the_columns_come_in_any_order_delimiter_and_encoding(path: Path, content: bytes, not_used: list[str]) -> None:
     path.write_bytes(content)
     imported = import_users(path)
+    assert imported.not_used == not_used
     assert (imported.registered, imported.already_registered, imported.bad_rows) == (1, 0, [])
     assert books.make_users(ANN) == [1]
 
