@@ -114,7 +114,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
     looked_at(page, window, "Outcome")
     with page.expect_download() as outcome:
         page.get_by_role("link", name="Download the result file").click()
-    assert outcome.value.suggested_filename == "spring.result-live.csv"
+    assert outcome.value.suggested_filename == f"spring.result-{window.mode}.csv"
     assert outcome.value.path().read_text().count("left out") == 10
     page.get_by_role("link", name="Batches", exact=True).click()
     looked_at(page, window, "Batches")

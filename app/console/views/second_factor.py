@@ -60,7 +60,7 @@ def _turn_on(form: CodeForm) -> Page:
             return render_template("console/recovery_codes.html", codes=codes)
         say_beside(form.code, "This is not the code that the app shows now: look at the clock of your device.")
     uri = second_factor.uri_of(secret, member, g.organization_name)
-    picture = segno.make(uri, micro=False).svg_inline(scale=4, dark="#000", light="#fff")
+    picture = segno.make(uri, micro=False).svg_inline(omitsize=True, dark="#000", light="#fff")
     shown = " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
     page = render_template("console/second_factor.html", form=form, left=None, uri=uri, picture=picture, secret=shown)
     return page, 400 if form.is_submitted() else 200

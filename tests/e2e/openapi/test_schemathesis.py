@@ -37,11 +37,21 @@ def test_schemathesis_finds_nothing_valid_refused_and_nothing_invalid_accepted(
 
 @pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
-@pytest.mark.parametrize("scopes", [(), ("users:read",)], ids=["all scopes", "one scope"])
-def test_nor_with_a_key_of_the_platform(service: Service, tmp_path: Path, scopes: tuple[str, ...]) -> None:
-    options = [word for scope in scopes for word in ("--scope", scope)]
-    key = service.json("platform-keys", "create", "Tried", *options)["key"]
-    _try_out(service, key, tmp_path, *(_OF_THE_PLATFORM if scopes else ()))
+def test_nor_with_a_key_of_the_platform_that_may_read_users(service: Service, tmp_path: Path) -> None:
+    _try_out(service, _platform_key(service, "--scope", "users:read"), tmp_path, *_OF_THE_PLATFORM)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(_FINISHED_IN_S + 60)
+def test_nor_with_a_key_of_the_platform_that_may_all(tmp_path: Path) -> None:
+    """It disables organizations, revokes keys and erases users, of whomever: so it has a service of its own."""
+    with Service(tmp_path / "points").running() as own:
+        _try_out(own, _platform_key(own), tmp_path)
+
+
+def _platform_key(service: Service, *options: str) -> str:
+    key: str = service.json("platform-keys", "create", "Tried", *options)["key"]
+    return key
 
 
 def _try_out(service: Service, key: str, folder: Path, *paths: str) -> None:
