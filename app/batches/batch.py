@@ -158,6 +158,11 @@ class Batch(NamedTuple):
         }
 
 
+def points_of(batch: str = "") -> str:
+    """Return the SQL for a batch's points, if everybody is paid; `batch` is the prefix of its columns."""
+    return f"coalesce({batch}amount * {batch}recipient_count, {batch}running_totals[{batch}recipient_count])"
+
+
 def sender_of(member_id: str) -> str:
     """Return the SQL for a batch's `sender` from its `member_id`: a User, or null (without a look-up) if a key sent it.
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
+from app.batches.batch import points_of
 from app.batches.errors import KeyLimit
 from app.errors import PointsError
 from app.events import event_types, log
@@ -206,10 +207,10 @@ def give_back(connection: Connection, organization_id: int, batch_ids: Sequence[
     connection.execute(_GIVE_BACK, {"organization_id": organization_id, "batch_ids": list(batch_ids)})
 
 
-_GIVE_BACK = text("""
+_GIVE_BACK = text(f"""
     INSERT INTO points_given_back (api_key_id, day, points)
     SELECT b.api_key_id, CAST(b.created_at AT TIME ZONE 'UTC' AS date),
-           coalesce(b.amount * b.recipient_count, b.running_totals[b.recipient_count]) - coalesce(b.debited_amount, 0)
+           {points_of("b.")} - coalesce(b.debited_amount, 0)
     FROM unnest(CAST(:batch_ids AS bigint[])) AS short (id)
     CROSS JOIN LATERAL (SELECT * FROM batches
                         WHERE batches.id = short.id AND organization_id = :organization_id LIMIT 1) b

@@ -12,7 +12,17 @@ from sqlalchemy import Connection, TextClause, text
 from sqlalchemy.exc import DBAPIError
 
 from app.batches import key_limits
-from app.batches.batch import AWAITING_APPROVAL, CANCELLED, DIGESTED, NOT_FINAL, QUEUED, REFUSED, REJECTED, SCHEDULED
+from app.batches.batch import (
+    AWAITING_APPROVAL,
+    CANCELLED,
+    DIGESTED,
+    NOT_FINAL,
+    QUEUED,
+    REFUSED,
+    REJECTED,
+    SCHEDULED,
+    points_of,
+)
 from app.batches.errors import BatchCancelled, BatchNotScheduled, NotKnown
 from app.errors import BatchConflict, InvalidRequest
 from app.noun import Noun
@@ -210,7 +220,7 @@ def scheduled_of(connection: Connection, scope: Scope) -> Scheduled:
 
 
 # The points of a batch, if the balance pays everybody who was not erased since.
-PAYABLE = "coalesce(payable_totals[recipient_count], running_totals[recipient_count], amount * recipient_count)"
+PAYABLE = f"coalesce(payable_totals[recipient_count], {points_of()})"
 _SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
            {shown_sum(PAYABLE)} AS amount

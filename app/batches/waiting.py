@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.batch import AWAITING_APPROVAL, SCHEDULED, points_of
+
 
 class Waiting(NamedTuple):
     """A batch that waits, and its points."""
@@ -26,12 +28,12 @@ def waiting_of(connection: Connection, organization_id: int, *, member_id: int |
 _WAITING = text(
     " UNION ALL ".join(
         f"""
-        SELECT id, sandbox, status, send_at, coalesce(running_totals[recipient_count], amount * recipient_count)
+        SELECT id, sandbox, status, send_at, {points_of()}
         FROM batches
         WHERE organization_id = :organization_id AND status = '{status}'
           AND member_id IS NOT DISTINCT FROM coalesce(CAST(:member_id AS bigint), member_id)
         """
-        for status in ("awaiting_approval", "scheduled")
+        for status in (AWAITING_APPROVAL, SCHEDULED)
     )
     + " ORDER BY id"
 )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app import organizations
-from app.batches.batch import AWAITING_APPROVAL, REFUSED, REJECTED, approval_of, sender_of
+from app.batches.batch import AWAITING_APPROVAL, REFUSED, REJECTED, approval_of, points_of, sender_of
 from app.encryption import SecretsKeyMissing, SecretUnreadable, decrypted
 from app.events.event_types import ANSWERED, AWAITING, LATER, LINK, LOW_BALANCE
 from app.mail.due import Due
@@ -134,7 +134,7 @@ def _batches(connection: Connection, due: Due) -> list[_Batch]:
 
 _BATCHES = text(f"""
     SELECT id, status, recipient_count, debited_count, debited_amount, created_at,
-           coalesce(amount * recipient_count, running_totals[recipient_count]) AS points,
+           {points_of()} AS points,
            {sender_of("member_id")} AS sender, {approval_of()} AS approval
     FROM batches WHERE id = ANY(:ids) AND organization_id = :organization_id ORDER BY created_at, id
 """)
