@@ -5,7 +5,7 @@
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from app.errors import PointsError
+from app.errors import PointsError, Refused
 from app.settings import settings
 
 
@@ -52,16 +52,17 @@ def decrypted(text: str) -> str:
         raise SecretUnreadable from None
 
 
-def reencrypted(text: str) -> str:
-    """Encrypt a secret again, with the newest key.
+def reencrypted(text: str, whose: str) -> str:
+    """Encrypt a secret again, with the newest key; `whose` names it in the sentence of an error.
 
     Raises:
-        SecretsKeyMissing, SecretUnreadable: as above.
+        SecretsKeyMissing: there is no key.
+        Refused: no key decrypts it.
     """
     try:
         return _keys().rotate(text).decode()
     except InvalidToken:
-        raise SecretUnreadable from None
+        raise Refused(f"No key of POINTS_SECRETS_KEY decrypts {whose}; nothing was changed.") from None
 
 
 def _keys() -> MultiFernet:

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.actions import log as actions
-from app.encryption import SecretsKeyMissing, SecretUnreadable, encrypted, reencrypted
-from app.errors import InvalidRequest, Refused
+from app.encryption import SecretsKeyMissing, encrypted, reencrypted
+from app.errors import InvalidRequest
 from app.event import state_of
 from app.events import event_types, log
 from app.fields.field import Table
@@ -178,13 +178,8 @@ def reencrypt_all(connection: Connection) -> int:
     """
     rows = connection.execute(_ALL_SECRETS).all()
     for webhook_id, secret, previous in rows:
-        try:
-            held = {"secret": reencrypted(secret), "previous": list(map(reencrypted, previous))}
-        except SecretUnreadable:
-            raise Refused(
-                f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
-            ) from None
-        connection.execute(_STORE_SECRETS, {"id": webhook_id, **held})
+        first, *more = (reencrypted(each, f"the secret of webhook {webhook_id}") for each in (secret, *previous))
+        connection.execute(_STORE_SECRETS, {"id": webhook_id, "secret": first, "previous": more})
     actions.record(connection, actions.SECRETS_REENCRYPTED, detail=str(len(rows)))
     return len(rows)
 
