@@ -27,8 +27,8 @@ class LeftBehind(NamedTuple):
 
 def left_by(connection: Connection, member: Member | ListedMember) -> LeftBehind:
     """Return what a member leaves behind, in both modes."""
-    keys = [key for key in api_keys.find_all(connection, member.organization_id) if key.is_good and key.made_by]
-    made = [key for key in keys if key.made_by == {**(key.made_by or {}), "type": MEMBER, "id": member.id}]
+    keys = [key for key in api_keys.find_all(connection, member.organization_id) if key.is_good]
+    made = [key for key in keys if key.made_by and (key.made_by["type"], key.made_by["id"]) == (MEMBER, member.id)]
     return LeftBehind(waiting_of(connection, member.organization_id, member_id=member.id), made)
 
 

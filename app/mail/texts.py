@@ -16,6 +16,7 @@ from app.encryption import SecretsKeyMissing, SecretUnreadable, decrypted
 from app.events.event_types import ANSWERED, AWAITING, LATER, LINK, LOW_BALANCE
 from app.mail.due import Due
 from app.members.links import LINK_HOURS, link_to
+from app.members.members import full_name
 from app.organizations import WholeOrganization
 from app.postgres.database import row_to
 from app.values.key_hashes import hash_token
@@ -183,7 +184,7 @@ def _later(batch: _Batch, _zone: str) -> tuple[str, str] | None:
 
 
 def _who(member: Mapping[str, Any] | None) -> str:
-    return "a program" if member is None else f"{member['first_name']} {member['last_name']}".strip()
+    return "a program" if member is None else full_name(member["first_name"], member["last_name"])
 
 
 class _Kind(NamedTuple):

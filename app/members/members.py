@@ -20,7 +20,8 @@ from app.values.ids import require_id
 ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
 
 
-def _full_name(first_name: str, last_name: str) -> str:
+def full_name(first_name: str, last_name: str) -> str:
+    """Return a person's name; the last name may be empty."""
     return f"{first_name} {last_name}".strip()
 
 
@@ -37,7 +38,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        return _full_name(self.first_name, self.last_name)
+        return full_name(self.first_name, self.last_name)
 
     def may(self, role: str) -> bool:
         """Tell whether the member has this role or a higher role."""
@@ -72,7 +73,7 @@ class ListedMember(NamedTuple):
 
     @property
     def name(self) -> str:
-        return _full_name(self.first_name, self.last_name)
+        return full_name(self.first_name, self.last_name)
 
 
 members = Noun(
@@ -105,14 +106,14 @@ def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, s
     rows = connection.execute(
         text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)"), {"ids": list(member_ids)}
     )
-    return {member_id: _full_name(first, last) for member_id, first, last in rows}
+    return {member_id: full_name(first, last) for member_id, first, last in rows}
 
 
 def all_names(connection: Connection, organization_id: int) -> dict[int, str]:
     """Return the names of an organization's members by their ids; removed ones come last, and are called so."""
     rows = connection.execute(_ALL_NAMES, {"organization_id": organization_id})
     return {
-        member_id: _full_name(first, last) + (" (removed)" if is_removed else "")
+        member_id: full_name(first, last) + (" (removed)" if is_removed else "")
         for member_id, first, last, is_removed in rows
     }
 
