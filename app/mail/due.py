@@ -40,6 +40,17 @@ class Due(NamedTuple):
     failures: int
 
 
+def is_any(connection: Connection) -> bool:
+    """Tell whether there is anything to do, at the price of one look."""
+    return bool(connection.execute(_IS_ANY).scalar())
+
+
+_IS_ANY = text("""
+    SELECT EXISTS (SELECT FROM mails WHERE state IN ('news', 'waiting', 'done', 'given_up')
+                                       AND due_at <= (SELECT clock_timestamp()))
+""")
+
+
 def take(connection: Connection) -> Due | None:
     """Take the mail that is due for the longest time; None if none is, or somebody else is looking."""
     # Otherwise two of them, each with a row of one mail, would wait for each other.

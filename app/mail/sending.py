@@ -21,6 +21,9 @@ def send_due(*, tell: Callable[[str], None], is_stopping: Callable[[], bool] = l
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach. What was not noted is sent again.
     """
+    with single_statement() as connection:
+        if not due_rows.is_any(connection):
+            return
     with Server() as server:
         while not is_stopping():
             with transaction() as connection:
