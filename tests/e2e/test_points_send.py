@@ -17,6 +17,7 @@ import pytest
 from tests.e2e.flaky_front import BUSY, HELD, LOST, PASS, QUEUED, RATE_LIMITED, FlakyFront
 from tests.service.inside import Organization, Service
 from tests.service.template import POINTS
+from tests.unit.workbooks import ods
 
 _AMOUNT = 10
 
@@ -85,6 +86,29 @@ def test_one_result_tells_of_every_campaign_of_a_list(service: Service, path: Pa
     assert service.balance(caller.live) == 960
     other = path.rename(path.with_suffix(".txt"))
     assert Path(_send(service, other, caller, "--label", "other")["result"]).name == "people.txt.result.csv"
+
+
+def test_a_workbook_is_sent_by_the_columns_and_without_the_hidden_rows_that_are_named(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    book = path.with_suffix(".ods")
+    rows = [
+        ["E-mail", "Pts", "Invoice", "Season"],
+        *([f"{name}@example.com", "7", f"i-{name}", "May"] for name in "abc"),
+    ]
+    book.write_bytes(ods(rows, hidden=[3]))
+    words = ["send", str(book), "--key", caller.live, "--url", service.url, "--yes", "--json", "--amount-column", "Pts"]
+    words += ["--reference-column", "Invoice", "--label-column", "4"]
+    refused = service.run(*words)
+    assert refused.returncode == 1
+    assert "1 of these rows is hidden in the workbook" in refused.stderr
+    assert service.balance(caller.live) == 1_000
+    done = service.run(*words, "--hidden-rows", "leave-out")
+    assert (done.returncode, json.loads(done.stdout)["bad"]) == (3, 1), done.stderr
+    told = [(row["email"], row["reference"], row["label"]) for row in _results(path, "people.ods.result.csv")]
+    left_out = ("b@example.com, 7, i-b, May", "", "")
+    assert told == [("a@example.com", "i-a", "May"), left_out, ("c@example.com", "i-c", "May")]
+    assert service.balance(caller.live) == 1_000 - 2 * 7
 
 
 def test_a_file_above_the_limit_is_split_and_a_busy_flaky_queueing_service_is_waited_for(
