@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.service.inside import Service
+from tests.service.run import of_the_run
+from tests.service.shared import shared
 
 _HERE = Path(__file__).parent
 # The keys that make all calls, by their kinds: what they are made with.
@@ -24,28 +27,35 @@ _OF_THE_PLATFORM = ("--include-path-regex", "^/v1/platform/")
 _FINISHED_IN_S = 1_800
 
 
+@pytest.fixture(scope="module")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Give a service whose longest list is soon made up: the bounds of 10,000 recipients would take half of the time."""
+    with shared(of_the_run(tmp_path_factory.getbasetemp(), "brief"), Service, POINTS_RECIPIENTS_MAX="40") as running:
+        yield running
+
+
 @pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
 @pytest.mark.parametrize("kind", _KEYS)
 def test_schemathesis_finds_nothing_valid_refused_and_nothing_invalid_accepted(
-    service: Service, tmp_path: Path, kind: str
+    brief: Service, tmp_path: Path, kind: str
 ) -> None:
-    caller = service.organization(1_000_000_000_000, sandbox_balance=1_000_000_000_000)
-    made = service.platform("POST", f"organizations/{caller.id}/keys", name=kind, **_KEYS[kind])
-    _try_out(service, made["key"], tmp_path, *(() if kind == "live" else _OF_ORGANIZATIONS))
+    caller = brief.organization(1_000_000_000_000, sandbox_balance=1_000_000_000_000)
+    made = brief.platform("POST", f"organizations/{caller.id}/keys", name=kind, **_KEYS[kind])
+    _try_out(brief, made["key"], tmp_path, *(() if kind == "live" else _OF_ORGANIZATIONS))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
-def test_nor_with_a_key_of_the_platform_that_may_read_users(service: Service, tmp_path: Path) -> None:
-    _try_out(service, _platform_key(service, "--scope", "users:read"), tmp_path, *_OF_THE_PLATFORM)
+def test_nor_with_a_key_of_the_platform_that_may_read_users(brief: Service, tmp_path: Path) -> None:
+    _try_out(brief, _platform_key(brief, "--scope", "users:read"), tmp_path, *_OF_THE_PLATFORM)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(_FINISHED_IN_S + 60)
 def test_nor_with_a_key_of_the_platform_that_may_all(tmp_path: Path) -> None:
     """It disables organizations, revokes keys and erases users, of whomever: so it has a service of its own."""
-    with Service(tmp_path / "points").running() as own:
+    with Service(tmp_path / "points", POINTS_RECIPIENTS_MAX="40").running() as own:
         _try_out(own, _platform_key(own), tmp_path)
 
 
