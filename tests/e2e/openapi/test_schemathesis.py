@@ -29,7 +29,7 @@ _FINISHED_IN_S = 1_800
 
 @pytest.fixture(scope="module")
 def brief(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Give a service whose longest list is soon made up: the bounds of 10,000 recipients would take half of the time."""
+    """Give a service whose longest list is soon made up: bounds of 10,000 recipients would take half of the time."""
     with shared(of_the_run(tmp_path_factory.getbasetemp(), "brief"), Service, POINTS_RECIPIENTS_MAX="40") as running:
         yield running
 
