@@ -22,8 +22,8 @@ COPY app ./app
 COPY worker ./worker
 COPY migrations ./migrations
 # Only an intruder would use what installs packages.
-RUN pip install --no-deps --no-build-isolation ./client . \
-    && pip uninstall --yes setuptools pip
+RUN pip install --no-deps --no-build-isolation . \
+    && pip uninstall --yes hatchling pip
 
 
 FROM python:3.11-slim-trixie

@@ -17,7 +17,7 @@ ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' tests)
 KEPT = $(if $(DURATIONS),| tee --append $(DURATIONS))
 SHELL := /bin/bash -o pipefail
 
-.PHONY: run test test-all test-fast check install install-dev soak mutants bench compare format lock clean
+.PHONY: run test test-all test-fast check install install-dev soak mutants bench compare format lock release clean
 
 run: install  ## The whole service in this terminal, until Ctrl-C: make run, or make run PORT=8001.
 	@$(BIN)/points up $(if $(PORT),--port $(PORT)) $(if $(FLOWER_PORT),--flower-port $(FLOWER_PORT))
@@ -48,10 +48,10 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=python3.12")'
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-$(VENV)/.installed: requirements.lock pyproject.toml client/pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing (once; about half a minute) …"
 	@$(PIP) install --quiet --require-hashes --requirement requirements.lock
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable ./client --editable .
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
@@ -81,6 +81,9 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock:  ## Pin every dependency anew (needs uv).
 	$(LOCK) pyproject.toml --extra embedded --group build --output-file requirements.lock $(LOCK_FLAGS)
 	$(LOCK) pyproject.toml --extra embedded --group build --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCK_FLAGS)
+
+release: install-dev  ## Check, build and tag a version: make release VERSION=1.0.0, with CHECKED=1 where CI did make check.
+	@$(BIN)/python .ci/release.py "$(VERSION)" $(if $(CHECKED),--checked)
 
 clean:  ## Remove the environment and caches; the data directory stays.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info client/build client/src/*.egg-info

@@ -1,6 +1,7 @@
 """The envelope around every answer, and the status and code of each error."""
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from app.metrics.requests import note_code
 from app.reversals.request import Recoverable
 
 INTERFACE_VERSION = "1.0"
+SERVICE_VERSION = version("points-issuing-service")
 
 # On every answer.
 HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization", "Via": "1.1 points"}

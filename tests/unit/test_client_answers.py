@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+import points_client
 from points_client import NoAnswer, Points, PointsError, Webhook
 from points_client.testing import KEY, URL, FakePoints
 from tests.client_halves import HALVES, points_of
@@ -157,3 +158,15 @@ def test_an_answer_about_something_else_than_what_was_asked_is_not_believed(name
 
 def test_a_secret_is_not_shown() -> None:
     assert "whsec" not in repr(Webhook(id=1, url="https://x.example", status="enabled", secret="whsec_x"))
+
+
+def test_a_call_tells_the_version_of_the_client() -> None:
+    told: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        told.append(request.headers["User-Agent"])
+        return httpx.Response(404, json={})
+
+    with Points(KEY, URL, transport=httpx.MockTransport(answer)) as points, pytest.raises(PointsError):
+        points.organization()
+    assert told == [f"points-client/{points_client.__version__}"]

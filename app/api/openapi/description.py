@@ -9,7 +9,7 @@ from flask import Response
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from app.api.calls import Answer, Call, call
-from app.api.envelope import INTERFACE_VERSION
+from app.api.envelope import SERVICE_VERSION
 from app.api.openapi import answers, bodies, headers, parameters
 from app.api.refusals import Refusal
 from app.api.views import CALLS
@@ -70,7 +70,7 @@ def document(limits: Settings) -> dict[str, Any]:
     named = sent | answers.examples() | answers.failures()
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": _ABOUT},
+        "info": {"title": "Points Issuing Service", "version": SERVICE_VERSION, "description": _ABOUT},
         "servers": [{"url": "/"}],
         "security": [{"key": []}],
         "tags": [{"name": name, "description": about} for name, about in _GROUPS.items()],

@@ -25,6 +25,7 @@ class Health(BaseModel):
     """The process answers."""
 
     status: Literal["ok"] = says("Always `ok`.", "ok")
+    version: str = says("The version of the service.", "1.0.0")
 
 
 class Readiness(BaseModel):
@@ -44,7 +45,7 @@ class Readiness(BaseModel):
 )
 def show_health() -> Response:
     """Does not check PostgreSQL or Redis."""
-    return envelope.success({"status": "ok"})
+    return envelope.success({"status": "ok", "version": envelope.SERVICE_VERSION})
 
 
 @call(

@@ -9,6 +9,7 @@ from points_client.attempts import RETRIED, Wait
 from points_client.errors import *  # noqa: F403  # As `errors.__all__` names them.
 from points_client.event import Event, EventPage, verify_webhook
 from points_client.results import *  # noqa: F403  # Each answer of the service, as `results.__all__` names them.
+from points_client.version import __version__
 
 __all__ = [
     "AsyncConsumer",
@@ -17,6 +18,7 @@ __all__ = [
     "Consumer",
     "PlatformPoints",
     "Points",
+    "__version__",
     "verify_webhook",
 ]
 __all__ += ["RETRIED", "Event", "EventPage", "Wait"]

@@ -72,5 +72,5 @@ def test_what_the_image_installs_is_pinned_by_hashes_and_the_project_adds_nothin
     installs = re.findall(r"pip install ([^&]*)", " && ".join(instructions("RUN")))
     assert [install.strip() for install in installs] == [
         "--require-hashes --requirement requirements.lock",
-        "--no-deps --no-build-isolation ./client .",
+        "--no-deps --no-build-isolation .",
     ]

@@ -18,6 +18,7 @@ from points_client.connections import Connections
 from points_client.errors import NotFound, PointsError
 from points_client.requests import PATIENCE_S, Call
 from points_client.service_address import base_url, checked_key, from_environment, host_and_port, proxy_of, trusted
+from points_client.version import __version__
 
 T = TypeVar("T")
 _log = logging.getLogger("points_client")
@@ -45,7 +46,7 @@ class AsyncCaller:
         make = partial(
             httpx.AsyncClient,
             base_url=url,
-            headers=headers | {"User-Agent": "points-client/1.0"},
+            headers=headers | {"User-Agent": f"points-client/{__version__}"},
             transport=transport,
             verify=transport is not None or trusted(ssl_context),
             proxy=proxy,

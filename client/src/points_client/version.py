@@ -1,0 +1,3 @@
+"""The version of the service and of its client, which are released together."""
+
+__version__ = "1.0.0"
