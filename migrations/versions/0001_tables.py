@@ -18,6 +18,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.execute("DROP FUNCTION batch_is_sound CASCADE")  # With the constraint of the table that is its type.
     op.execute(
         "DROP TABLE organizations, api_keys, platform_keys, members, member_sessions, second_factors,"
         " actions, used_forms, service_secrets, uploads, upload_parts, users, former_addresses, reversals,"

@@ -89,13 +89,13 @@ UPDATE organizations SET sandbox_balance = 50 WHERE id = 1;
 -- a user's balance is the credited live transactions, less what was taken back: user 2; user 3
 -- each balance follows from the one before: batch 2
 -- refills less debits plus reversals are the balance: organization 1, live
-ALTER TABLE batches DROP CONSTRAINT ck_batches_debited_amount_of_the_debited;
+ALTER TABLE batches DROP CONSTRAINT ck_batches_sound;
 UPDATE batches SET amount = 9223372036854775807 WHERE id = 2;
 
 -- more debited than 64 bits hold
 -- balances form one chain from zero to the present: organization 1, live
 -- each balance follows from the one before: batch 2
-ALTER TABLE batches DROP CONSTRAINT ck_batches_debited_amount_of_the_debited;
+ALTER TABLE batches DROP CONSTRAINT ck_batches_sound;
 UPDATE batches SET debited_amount = 9223372036854775807 WHERE id = 2;
 
 -- another amount of an item
