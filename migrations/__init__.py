@@ -1,5 +1,7 @@
 """The migrations: numbered, short, limited in time, one at a time. `upgrade` brings a database up to date.
 
+`why_unfit` says why this release must not work with a database: it is of no release, of a newer one, or was changed.
+
 Importing Alembic takes longer than most commands run, so it is imported only to migrate. `is_up_to_date` does not
 need it.
 """
@@ -8,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Refused
-from app.postgres.database import transaction
+from app.postgres.connections import engine
+from app.postgres.database import has_tables, transaction
 from app.settings import settings
+from migrations import fingerprint
 
 
 def bring_up_to_date() -> None:
@@ -19,9 +24,10 @@ def bring_up_to_date() -> None:
 
     Raises:
         Refused: a migration is needed, but the connection goes through a pooler. The lock that serialises migrations
-            would stay with a server connection that the pooler gives to others.
+            would stay with a server connection that the pooler gives to others. Or the database is unfit.
     """
     if is_up_to_date():
+        require_ours(whole=True)
         return
     if settings().database_pooler:
         raise Refused(
@@ -89,7 +95,7 @@ def downgrade(url: str, revision: str) -> None:
 
 def newest() -> str:
     """Return the revision that this code expects: the last name, since the files are numbered."""
-    return max(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("[0-9]*.py"))
+    return max(fingerprint.digests())
 
 
 def is_up_to_date() -> bool:
@@ -104,9 +110,81 @@ def is_up_to_date() -> bool:
 def revision() -> str | None:
     """Return the revision of this process's database; None if it was never migrated."""
     with transaction() as connection:
-        has_any = connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is not None
-        found: str | None = connection.execute(_REVISION).scalar_one_or_none() if has_any else None
-        return found
+        return _revision_of(connection)
+
+
+def _revision_of(connection: Connection) -> str | None:
+    has_any = connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is not None
+    found: str | None = connection.execute(_REVISION).scalar_one_or_none() if has_any else None
+    return found
+
+
+def why_unfit(connection: Connection, *, whole: bool = False, may_be_older: bool = False) -> str | None:
+    """Say in a sentence why this release must not work with a database; None if it may.
+
+    Args:
+        whole: also compare each object of the schema. Otherwise only what the migration has noted is looked at.
+        may_be_older: whether it is about to be migrated.
+    """
+    found, noted = _revision_of(connection), fingerprint.head(connection)
+    if found is None and not has_tables(connection):
+        return None if may_be_older else "PostgreSQL answers, but has no tables yet: run `points migrate`."
+    if found is None or noted is None:
+        return _OF_NO_RELEASE.format("its tables have no fingerprint")
+    if found < newest() and not may_be_older:
+        return f"The database is at revision {found}, but this release needs {newest()}: run `points migrate`."
+    if found == max(noted.digests) and (other := _why_another(found, noted)) is not None:
+        return other
+    changed = fingerprint.differences(connection) if whole else None
+    if found != max(noted.digests):
+        changed = f"alembic_version says {found}, but the last migration was {max(noted.digests)}"
+    return None if changed is None else _CHANGED.format(changed)
+
+
+def _why_another(found: str, noted: fingerprint.Head) -> str | None:
+    """Say why the migrations that made a database are not for this code; None if they are."""
+    ours = fingerprint.digests()
+    others = [name for name, digest in noted.digests.items() if ours.get(name, digest) != digest]
+    if others:
+        return _OF_NO_RELEASE.format(f"its migration {others[0]} is another than that of this release")
+    if noted.read_by > newest():
+        return (
+            f"The database is of a newer release: its revision {found} is for code of revision {noted.read_by} or"
+            f" later, but this code is of {newest()}; deploy the newer release."
+        )
+    return None
+
+
+_OF_NO_RELEASE = "The database was made by no release: {}; use the code that made it, or an empty database."
+_CHANGED = "The database was changed by hand: {}; undo that, since nothing is served from it."
+
+
+def require_ours(*, whole: bool = False) -> None:
+    """Check that this release may work with this process's database.
+
+    Raises:
+        Refused: it must not.
+    """
+    with transaction() as connection:
+        if (sentence := why_unfit(connection, whole=whole)) is not None:
+            raise Refused(sentence)
+
+
+def end_if_unfit() -> None:
+    """End a part that starts on a database which is not for it. One that is away or empty is said by `/readyz`.
+
+    Raises:
+        SystemExit: with the reason.
+    """
+    try:
+        with engine().connect() as connection:
+            sentence = why_unfit(connection, whole=True) if has_tables(connection) else None
+    except SQLAlchemyError:
+        return
+    finally:
+        engine().dispose()  # No process that forks keeps a connection.
+    if sentence is not None:
+        raise SystemExit(f"points: {sentence}")
 
 
 _REVISION = text("SELECT version_num FROM alembic_version")

@@ -1,14 +1,18 @@
 """How migrations run: on one connection, limited in time, one at a time."""
 
 import time
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from alembic import context
+from alembic.runtime.migration import MigrationContext, MigrationInfo
 from sqlalchemy import Connection, text
 
+from app.errors import Refused
 from app.postgres.connections import disable_timeouts, new_engine
 from app.postgres.locks import Kind, number
 from app.settings import settings
-from migrations import require_fit
+from migrations import fingerprint, require_fit, why_unfit
 
 _ASK_AGAIN_AFTER_S = 0.2
 
@@ -26,15 +30,27 @@ def run() -> None:
         with engine.connect() as connection:
             _wait_for_lock(connection)
             require_fit(connection)
+            if (sentence := why_unfit(connection, whole=True, may_be_older=True)) is not None:
+                raise Refused(sentence)
             # Do not wait long for a table lock, since every later query would wait behind it: fail, and run again.
             connection.execute(text("SET lock_timeout = '5s'"))
             connection.execute(text("SET statement_timeout = '60s'"))
             connection.commit()
-            context.configure(connection=connection, transaction_per_migration=True)
+            context.configure(connection=connection, transaction_per_migration=True, on_version_apply=_note)
             with context.begin_transaction():
                 context.run_migrations()
     finally:
         engine.dispose()  # Closing the connection releases the advisory lock.
+
+
+def _note(ctx: MigrationContext, step: MigrationInfo, heads: Collection[Any], run_args: Mapping[str, Any]) -> None:
+    """Keep the fingerprint of what a migration has made, in its transaction; going down keeps that of what is left."""
+    revision = step.up_revision_id if step.is_upgrade else step.down_revision_ids[0] if step.down_revision_ids else None
+    assert ctx.connection is not None, "only SQL that is written down has none"
+    if revision is None:
+        return
+    scripts = context.script.walk_revisions("base", revision)
+    fingerprint.write(ctx.connection, revision, max(getattr(script.module, "READ_BY", "0001") for script in scripts))
 
 
 def _wait_for_lock(connection: Connection) -> None:

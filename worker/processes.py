@@ -18,6 +18,7 @@ import billiard.pool
 from celery import bootsteps
 from celery.signals import (
     beat_init,
+    celeryd_init,
     setup_logging,
     task_postrun,
     task_prerun,
@@ -30,6 +31,7 @@ from app import logs
 from app.messaging.jobs import celery
 from app.postgres.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
+from migrations import end_if_unfit
 from worker.deliveries import is_delivering
 
 # These log a line for each task sent, received and done. The ledger logs what was issued.
@@ -46,6 +48,12 @@ def _log(**_: Any) -> None:
     logs.configure("worker", log_format=settings().log_format)
     for name in _VERBOSE_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@celeryd_init.connect
+@beat_init.connect
+def _refuse_another_database(**_: Any) -> None:
+    end_if_unfit()
 
 
 @worker_ready.connect

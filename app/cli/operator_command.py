@@ -128,6 +128,8 @@ def database(datadir: DataDir, *, makes_data: bool = False, migrates: bool = Fal
                     if not makes_data and migrations.revision() is None:
                         raise _NoDatabase(datadir)  # A first start was interrupted, for example.
                     migrations.upgrade(settings().database_url)
+                else:
+                    migrations.require_ours()
                 yield
         finally:
             engine().dispose()

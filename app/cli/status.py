@@ -34,6 +34,7 @@ from app.settings import settings, without_password
 from app.statement.read import statement_of, today_of
 from app.values.numbers import counted, points
 from app.webhooks.lag import lag_by_status, lags
+from migrations import why_unfit
 
 # All that it learns, by the names of `--json`.
 Facts = Mapping[str, Any]
@@ -106,7 +107,7 @@ def _database(*, with_organizations: bool) -> Facts:
         with engine.execution_options(isolation_level="REPEATABLE READ").begin() as connection:
             return {
                 "database": f"PostgreSQL {release_of_server(connection)}",
-                "database_error": why_read_only(connection),
+                "database_error": why_read_only(connection) or _why_unfit(connection),
                 "settings_missing": [lack._asdict() for lack in missing(connection, session_settings())],
                 **unknown,
                 **(_tables(connection, with_organizations=with_organizations) if has_tables(connection) else {}),
@@ -116,6 +117,12 @@ def _database(*, with_organizations: bool) -> Facts:
         return {"database": None, "database_error": _reason(error), **unknown}
     finally:
         engine.dispose()
+
+
+def _why_unfit(connection: Connection) -> str | None:
+    """Say whether the tables are another release's, in words that stand before a full stop."""
+    sentence = why_unfit(connection, whole=True) if has_tables(connection) else None
+    return sentence and sentence.rstrip(".")
 
 
 def _tables(connection: Connection, *, with_organizations: bool) -> Facts:

@@ -20,6 +20,7 @@ from app.settings import settings
 from app.web.application import create_app
 from app.web.gunicorn_worker import GatewayLogger, GatewayWorker, require_clear_head
 from app.web.recording import request_log
+from migrations import end_if_unfit
 
 try:
     settings()
@@ -49,6 +50,10 @@ timeout = int(settings().wait_s) + 30
 accesslog = None
 logger_class = GatewayLogger
 control_socket_disable = True
+
+
+def on_starting(server: Any) -> None:
+    end_if_unfit()
 
 
 def pre_fork(server: Any, worker: Any) -> None:

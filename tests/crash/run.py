@@ -10,6 +10,8 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+import migrations
+from migrations import fingerprint
 from tests.crash import parties, poison
 from tests.crash.actor import Actor
 from tests.crash.callers import Caller
@@ -62,6 +64,7 @@ class Run:
         with self.service.connection() as connection:
             poison.install(connection)
             made = parties.make(connection)
+            fingerprint.write(connection, migrations.newest(), migrations.newest())  # What was planted is no fault.
         self.scene = Scene(self.service, made, self.intents)
         self._snapshot = Snapshot(self.service.engine, self.intents)
         self.scene.send(self.scene.new_intent())

@@ -15,6 +15,7 @@ import pytest
 import migrations
 from app.local import ports
 from app.messaging import process_redis, worker_counters
+from app.postgres.connections import engine
 from app.settings import settings
 from tests.deadline import until
 from tests.ports import free_port
@@ -121,3 +122,20 @@ def test_migrating_brings_an_empty_database_up_to_date(place: Place) -> None:
         assert migrations.is_up_to_date()
     finally:
         migrations.upgrade(settings().database_url)
+
+
+def test_no_part_starts_on_a_database_of_no_release(place: Place) -> None:
+    with engine().begin() as connection:
+        kept = connection.exec_driver_sql("SELECT obj_description('alembic_version'::regclass)").scalar_one()
+        connection.exec_driver_sql("COMMENT ON TABLE alembic_version IS NULL")
+    try:
+        for name in ("release", "web", "worker", "deliveries", "beat"):
+            command = [SHELL, "-c", procfile()[name]]
+            done = subprocess.run(
+                command, env=place.environment, cwd=place.folder, timeout=STARTED_IN_S, capture_output=True, check=False
+            )
+            assert done.returncode != 0, name
+            assert b"The database was made by no release: its tables have no fingerprint" in done.stderr, name
+    finally:
+        with engine().begin() as connection:
+            connection.exec_driver_sql(f"COMMENT ON TABLE alembic_version IS '{kept}'".replace("%", "%%"))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ import migrations
 from app.errors import Refused
 from app.local.postgresql import PostgreSQL
 from app.postgres.connections import engine
+from app.postgres.partitions import make_ahead
+from migrations import fingerprint
+from tests.conftest import forget_everything
 from tests.deadline import until
-from tests.integration import books, races
+from tests.integration import races
 
 
 def catalog(scratch: Engine) -> list[str]:
@@ -115,15 +119,89 @@ def test_the_migrations_go_up_and_down_and_up_again(
     engine().dispose()
 
 
-@pytest.mark.usefixtures("database")
-def test_code_works_on_a_database_that_a_later_release_has_migrated() -> None:
-    books.execute("UPDATE alembic_version SET version_num = '9999'")
-    try:
-        assert migrations.is_up_to_date()
-        migrations.bring_up_to_date()
-        assert migrations.revision() == "9999"
-    finally:
-        books.execute(f"UPDATE alembic_version SET version_num = '{migrations.newest()}'")
+def _why_unfit(scratch: Engine, *, whole: bool = True) -> str:
+    with scratch.connect() as connection:
+        return migrations.why_unfit(connection, whole=whole) or ""
+
+
+def _migrate_to_9999(connection: Connection, *, read_by: str) -> None:
+    """Leave what a migration of a later release would: a column, and its mark."""
+    known = {**fingerprint.digests(), "9999": "f00d"}
+    connection.exec_driver_sql("ALTER TABLE users ADD COLUMN nickname text")
+    connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "digests", lambda: known)
+        fingerprint.write(connection, "9999", read_by)
+
+
+_UNFIT = [
+    ("COMMENT ON TABLE alembic_version IS NULL", "made by no release: its tables have no fingerprint", True),
+    ("DROP TABLE alembic_version", "made by no release: its tables have no fingerprint", True),
+    ("UPDATE alembic_version SET version_num = '9999'", "alembic_version says 9999, but the last migration was", True),
+    ("UPDATE alembic_version SET version_num = '0000'", "at revision 0000, but this release needs", True),
+    ("ALTER TABLE users ADD COLUMN nickname text", "by hand: column nickname of users was added", False),
+    ("ALTER TABLE users ALTER COLUMN email DROP NOT NULL", "column email of users was changed", False),
+    ("DROP INDEX ix_organizations_sandbox_ahead", "index ix_organizations_sandbox_ahead of organizations is", False),
+    ("ALTER TABLE batches DISABLE TRIGGER batches_final_once", "trigger batches_final_once of batches was ch", False),
+    ("ALTER TABLE organizations DROP CONSTRAINT ck_organizations_name_length", "_length of organizations is", False),
+    ("CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NEW; END$$",
+     "function refuse_change() was changed", False),
+]  # fmt: skip
+
+
+def test_a_database_that_is_not_of_this_release_is_refused_and_told_why(
+    server_url: str, scratch: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", server_url)
+    forget_everything()
+    migrations.upgrade(server_url)
+    with scratch.begin() as connection:
+        make_ahead(connection, size=1)
+        connection.exec_driver_sql("CREATE TABLE of_somebody_else (id int); SELECT setval('batches_id_seq', 70)")
+        make_ahead(connection, size=1)
+    assert _why_unfit(scratch) == "", "neither partitions nor the tables of others are a change"
+    for statement, sentence, is_noted in _UNFIT:
+        with scratch.connect() as connection:
+            connection.exec_driver_sql(statement)
+            told = migrations.why_unfit(connection, whole=True)
+            assert told is not None
+            assert sentence in told, statement
+            # `/readyz` looks at what is noted alone.
+            assert (migrations.why_unfit(connection) == told) is is_noted
+            connection.rollback()
+    with scratch.begin() as connection:
+        connection.exec_driver_sql("COMMENT ON TABLE alembic_version IS NULL")
+    for refuses in (migrations.bring_up_to_date, migrations.require_ours, partial(migrations.upgrade, server_url)):
+        with pytest.raises(Refused, match="made by no release"):
+            refuses()
+    with pytest.raises(SystemExit, match="points: The database was made by no release"):
+        migrations.end_if_unfit()
+    forget_everything()
+
+
+def test_a_migration_that_was_edited_after_it_ran_makes_another_database(
+    server_url: str, scratch: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrations.upgrade(server_url)
+    monkeypatch.setattr(fingerprint, "digests", lambda: {"0001": "edited"})
+    assert "made by no release: its migration 0001 is another" in _why_unfit(scratch, whole=False)
+    with pytest.raises(Refused, match="its migration 0001 is another"):
+        migrations.upgrade(server_url)
+
+
+def test_code_works_on_what_a_later_release_has_migrated_unless_that_is_for_later_code(
+    server_url: str, scratch: Engine
+) -> None:
+    migrations.upgrade(server_url)
+    for read_by, told in (
+        (migrations.newest(), None),
+        ("9999", "of a newer release: its revision 9999 is for"),
+    ):
+        with scratch.connect() as connection:
+            _migrate_to_9999(connection, read_by=read_by)
+            sentence = migrations.why_unfit(connection, whole=True)
+            assert sentence is None if told is None else told in (sentence or "")
+            connection.rollback()
 
 
 def _is_migrated(scratch: Engine) -> bool:

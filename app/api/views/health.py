@@ -13,10 +13,10 @@ from app.api.refusals import Refusal
 from app.messaging.process_redis import redis, require_writes
 from app.metrics.page import CONTENT_TYPE, page
 from app.noun_fields import says, says_one_of
-from app.postgres.database import has_tables, single_statement
+from app.postgres.database import single_statement
 from app.postgres.timed_connection import WrongSession
+from migrations import why_unfit
 
-_NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 _AWAY = "PostgreSQL is out of reach."
 _NO_REDIS = "Redis is out of reach, or refuses to write."
 
@@ -59,8 +59,8 @@ def show_health() -> Response:
     refuses=[
         Refusal(
             name="NotReady",
-            about="PostgreSQL is out of reach or has no tables yet; `errors` says which, and also whether Redis is"
-            " away.",
+            about="PostgreSQL is out of reach, or its tables are not those of this release; `errors` says which, and"
+            " also whether Redis is away.",
             status=503,
             examples={"not_ready": {"postgresql": _AWAY, "redis": _NO_REDIS}},
             codes=["not_ready"],
@@ -72,8 +72,8 @@ def show_readiness() -> Response:
     faults = {}
     try:
         with single_statement() as connection:
-            if not has_tables(connection):
-                faults["postgresql"] = [_NO_TABLES]
+            if (sentence := why_unfit(connection)) is not None:
+                faults["postgresql"] = [sentence]
     except DBAPIError as error:
         wrong = isinstance(error.orig, WrongSession)
         faults["postgresql"] = [f"{error.orig}." if wrong else _AWAY]
