@@ -170,3 +170,25 @@ def test_a_call_tells_the_version_of_the_client() -> None:
     with Points(KEY, URL, transport=httpx.MockTransport(answer)) as points, pytest.raises(PointsError):
         points.organization()
     assert told == [f"points-client/{points_client.__version__}"]
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("labels", [("spring", None), ("spring",), ("spring", "autumn"), ()], ids=str)
+def test_rows_that_differ_in_what_they_have_are_read_each_for_itself(labels: tuple[str | None, ...], half: str) -> None:
+    ann = {"id": 3, "email": "ann@example.com", "first_name": "Ann", "last_name": "Lee", "created_at": MOMENT}
+    more: tuple[dict[str, Any], ...] = ({"recipient": ann}, {"recipient": None, "created_at": "2026-02-01T09:30:00Z"})
+    rows = [PAID | {"id": number} | one for number, one in enumerate(more)]
+    for row, label in zip(rows, labels, strict=False):
+        row["label"] = label
+    content = json.dumps(envelope(ISSUED | {"transactions": rows})).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(201, content=content))
+    with points_of(half, KEY, URL, transport=transport, patience_s=0) as points:
+        first, second = points.send(recipients=["ann@example.com"] * 2, amount=1).transactions
+    assert (first.label, second.label) == (*labels, None, None)[:2]
+    assert (first.id, second.id, first.recipient and first.recipient.id, second.recipient) == (
+        0,
+        1,
+        3,
+        None,
+    )
+    assert (first.created_at.month, second.created_at.month) == (1, 2)
