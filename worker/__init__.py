@@ -18,9 +18,9 @@ except SettingsError as error:
     # A worker that cannot run says why in one sentence, without a traceback of Celery's loader.
     raise SystemExit(f"points: {error}") from None
 
-from worker import deliveries, mail, processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
+from worker import alive, deliveries, mail, processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
 
 if "flower" in sys.argv:  # `celery --app worker flower …`: no signal comes before it starts.
     processes.prepare_flower(sys.argv)
 
-__all__ = ["celery", "deliveries", "mail", "processes", "tasks"]
+__all__ = ["alive", "celery", "deliveries", "mail", "processes", "tasks"]

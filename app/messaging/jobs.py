@@ -73,8 +73,7 @@ def _configuration() -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "timezone": "UTC",
-        # In memory: a schedule on disk would go wrong after a change of the clock.
-        "beat_scheduler": "celery.beat:Scheduler",
+        "beat_scheduler": "worker.alive:Scheduler",
         "beat_schedule": _schedule(),
     }
 

@@ -54,12 +54,19 @@ class Place:
             "FLOWER_BASIC_AUTH": SECRETS["FLOWER_BASIC_AUTH"],
         }
 
+    def alive_file(self, name: str) -> Path:
+        return self.folder / f"{name}.alive"
+
     def is_healthy(self, name: str) -> bool:
         """Tell what the health check of the compose file says about a part."""
-        here = {":8000/": f":{self.web_port}/", ":5555/": f":{self.flower_port}/"}
+        here = {
+            "127.0.0.1/8000": f"127.0.0.1/{self.web_port}",
+            "127.0.0.1/5555": f"127.0.0.1/{self.flower_port}",
+            "/tmp/alive": str(self.alive_file(name)),  # noqa: S108  # The container's own.
+        }
         command = health_check(name)
-        for there, port in here.items():
-            command = [word.replace(there, port) for word in command]
+        for there, place in here.items():
+            command = [word.replace(there, place) for word in command]
         return subprocess.run(command, env=self.environment, capture_output=True, check=False).returncode == 0
 
 
@@ -67,7 +74,8 @@ class Place:
 def started(name: str, place: Place) -> Iterator[subprocess.Popen[bytes]]:
     """Start a line in a group of its own; if it still runs at the end, it is killed with its group."""
     command = [SHELL, "-c", procfile()[name]]
-    process = subprocess.Popen(command, env=place.environment, cwd=place.folder, start_new_session=True)
+    environment = place.environment | {"ALIVE_FILE": str(place.alive_file(name))}
+    process = subprocess.Popen(command, env=environment, cwd=place.folder, start_new_session=True)
     try:
         yield process
     finally:
