@@ -75,7 +75,7 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
             f"Nothing runs here: there is no data directory {datadir.path}, and {' and '.join(missing)}"
             f" {'is' if len(missing) == 1 else 'are'} not set. Start with `points up`."
         )
-    running = datadir.read(RUNNING_FILE)
+    running = datadir.read(RUNNING_FILE) if datadir.exists() else {}
     facts: dict[str, Any] = {
         "version": version("points-issuing-service"),
         "database_url": settings().database_url,

@@ -101,7 +101,7 @@ class DataDir:
             )
 
     def exists(self) -> bool:
-        return self.path.is_dir()
+        return os.path.isdir(self.path)  # A folder that this user may not look into is none of ours.
 
     def read(self, name: str) -> dict[str, Any]:
         """Return a JSON file of this folder, or {} when there is none yet.

@@ -1,4 +1,4 @@
-"""Two PostgreSQLs, one the standby of the other."""
+"""Two PostgreSQLs, one the standby of the other, and a release."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import forget_everything
 from tests.operations.server import Pair, Server, standby_of
+from tests.service import release
 
 
 @pytest.fixture
@@ -23,3 +24,16 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
             monkeypatch.setenv("DATABASE_READ_URL", standby.postgresql.url())
             forget_everything()
             yield Pair(primary, standby)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release.repository(tmp_path_factory.mktemp("release") / "tree")
+
+
+@pytest.fixture(scope="module")
+def released(tree: Path) -> Path:
+    """Return the folder with the files of a release."""
+    done = release.release(tree)
+    assert done.returncode == 0, done.stderr
+    return tree / "dist" / release.VERSION

@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +16,11 @@ from app.local.valkey import Valkey
 from tests.deadline import until
 from tests.ports import HOST, free_port
 from tests.service.deployment import STARTED_IN_S, Parts
+from tests.service.release import VERSION, ran, release, succeeds
 from tests.service.up import Service
-from tests.unit.deployment.files import ROOT, SHELL, procfile
+from tests.unit.deployment.files import SHELL, procfile
 
 pytestmark = pytest.mark.long
-
-_VERSION = "7.8.9"
-_COPIED = ["app", "worker", "migrations", "client", "deploy", "docs", ".ci", "requirements.lock", "pyproject.toml"]
-_COPIED += ["README.md", "CHANGELOG.md", "SECURITY.md", "Procfile", ".gitignore"]
 
 # Imports each command and each group's own, and writes the help of each.
 _ALL_HELP = """
@@ -43,74 +38,34 @@ show(points, None, "points")
 """
 
 
-def _ran(*words: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | environment
-    return subprocess.run(list(map(str, words)), cwd=cwd, env=alone, capture_output=True, text=True, check=False)
-
-
-def _succeeds(*words: str | Path, cwd: Path, **environment: str) -> str:
-    done = _ran(*words, cwd=cwd, **environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a repository of what stands here, with a section that waits for its release."""
-    tree = tmp_path_factory.mktemp("release") / "tree"
-    tree.mkdir()
-    for name in _COPIED:
-        whole = (ROOT / name).is_dir()
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(ROOT / name, tree / name, ignore=ignored) if whole else shutil.copy(ROOT / name, tree)
-    text = (tree / "CHANGELOG.md").read_text().replace("## Unreleased\n", "## Earlier\n")
-    (tree / "CHANGELOG.md").write_text(f"{text}\n## Unreleased\n\nA thing.\n")
-    for words in (["init", "--quiet"], ["config", "user.name", "T"], ["config", "user.email", "t@example.com"]):
-        _succeeds("git", *words, cwd=tree)
-    _succeeds("git", "add", "--all", cwd=tree)
-    _succeeds("git", "commit", "--quiet", "--message", "All", cwd=tree)
-    return tree
-
-
-def _release(tree: Path, version: str = _VERSION) -> subprocess.CompletedProcess[str]:
-    return _ran(sys.executable, ".ci/release.py", version, "--checked", cwd=tree)
-
-
-@pytest.fixture(scope="module")
-def released(tree: Path) -> Path:
-    done = _release(tree)
-    assert done.returncode == 0, done.stderr
-    return tree / "dist" / _VERSION
-
-
 def test_a_release_that_may_not_be_made_changes_nothing_and_says_why(tree: Path) -> None:
-    before = _succeeds("git", "rev-parse", "HEAD", cwd=tree)
-    assert "VERSION must be three numbers" in _release(tree, "1.0").stderr
+    before = succeeds("git", "rev-parse", "HEAD", cwd=tree)
+    assert "VERSION must be three numbers" in release(tree, "1.0").stderr
     (tree / "left").touch()
-    assert "The tree is not clean" in _release(tree).stderr
+    assert "The tree is not clean" in release(tree).stderr
     (tree / "left").unlink()
-    assert (_succeeds("git", "rev-parse", "HEAD", cwd=tree), (tree / "dist").exists()) == (before, False)
+    assert (succeeds("git", "rev-parse", "HEAD", cwd=tree), (tree / "dist").exists()) == (before, False)
 
 
 def test_a_release_is_dated_tagged_and_whole(tree: Path, released: Path) -> None:
-    assert _succeeds("git", "describe", "--exact-match", "--dirty", cwd=tree) == f"v{_VERSION}\n"
-    assert f"## {_VERSION} – 20" in (tree / "CHANGELOG.md").read_text()
-    checked = _succeeds("sha256sum", "--check", "SHA256SUMS", cwd=released).splitlines()
+    assert succeeds("git", "describe", "--exact-match", "--dirty", cwd=tree) == f"v{VERSION}\n"
+    assert f"## {VERSION} – 20" in (tree / "CHANGELOG.md").read_text()
+    checked = succeeds("sha256sum", "--check", "SHA256SUMS", cwd=released).splitlines()
     kept = {file.name for file in released.iterdir()} - {"SHA256SUMS"}
     assert {line.removesuffix(": OK") for line in checked} == kept
     bill = json.loads((released / "sbom.cdx.json").read_text())
     pinned = [line.split("==")[0] for line in (tree / "requirements.lock").read_text().splitlines() if "==" in line]
     assert sorted(part["name"] for part in bill["components"]) == sorted(pinned)
-    assert "exists: a version is released once" in _release(tree).stderr
+    assert "exists: a version is released once" in release(tree).stderr
 
 
 @pytest.fixture(scope="module")
 def programs(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the release as the page says, and return the folder of its programs; it is all that knows the service."""
     folder = tmp_path_factory.mktemp("installed")
-    _succeeds(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    succeeds(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
     pip: list[str | Path] = [folder / "venv/bin/pip", "install", "--quiet", "--require-hashes"]
-    _succeeds(*pip, "--requirement", "requirements.txt", cwd=released)
+    succeeds(*pip, "--requirement", "requirements.txt", cwd=released)
     return folder / "venv" / "bin"
 
 
@@ -140,7 +95,7 @@ def service(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_was_installed_runs_whole(service: Service, programs: Path, tmp_path: Path) -> None:
     assert service.folder is not None
     _all_tell_the_version(service, programs)
-    commands = _succeeds(programs / "python", "-c", _ALL_HELP, cwd=service.folder)
+    commands = succeeds(programs / "python", "-c", _ALL_HELP, cwd=service.folder)
     assert {"Usage: points send", "Usage: points keys create"} <= {
         " ".join(line.split()[:4]).removesuffix(" [OPTIONS]") for line in commands.splitlines()
     }
@@ -156,12 +111,12 @@ def _all_tell_the_version(service: Service, programs: Path) -> None:
     asked = "import points_client; print(points_client.__version__)"
     assert service.folder is not None
     assert {
-        _succeeds(programs / "points", "--version", cwd=service.folder).split()[-1],
-        _succeeds(programs / "python", "-c", asked, cwd=service.folder).strip(),
+        succeeds(programs / "points", "--version", cwd=service.folder).split()[-1],
+        succeeds(programs / "python", "-c", asked, cwd=service.folder).strip(),
         service.json("status")["version"],
         service.request("GET", "/healthz").json()["data"]["version"],
         service.request("GET", "/openapi.json").json()["info"]["version"],
-    } == {_VERSION}
+    } == {VERSION}
 
 
 def _points_are_sent(service: Service, folder: Path) -> None:
@@ -182,7 +137,7 @@ def _lines_of_the_procfile_run(service: Service, programs: Path, folder: Path) -
     urls = {"DATABASE_URL": PostgreSQL(data).url(), "REDIS_URL": Valkey(data).url()}
     environment = service.environment | names | urls | {"PORT": str(port), "FLOWER_PORT": str(flower)}
     lines = procfile()
-    _succeeds("sh", "-c", lines.pop("release"), cwd=folder, **environment)
+    succeeds("sh", "-c", lines.pop("release"), cwd=folder, **environment)
     parts = Parts(folder / "logs", environment | {"WEB_ADDRESS": HOST})
     try:
         for name, line in lines.items():
@@ -197,5 +152,5 @@ def _all_run(port: int, flower: int, programs: Path, environment: dict[str, str]
     if not (ports.answers(f"http://{HOST}:{port}/readyz") and ports.answers(f"http://{HOST}:{flower}/healthcheck")):
         return False
     ping: list[str | Path] = [programs / "celery", "--app", "worker", "inspect", "ping", "--json"]
-    answers: dict[str, Any] = json.loads(_ran(*ping, cwd=folder, **environment).stdout or "{}")
+    answers: dict[str, Any] = json.loads(ran(*ping, cwd=folder, **environment).stdout or "{}")
     return {"worker9", "deliveries9"} <= {name.split("@")[0] for name in answers}

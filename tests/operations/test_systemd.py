@@ -48,9 +48,11 @@ def _words(name: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_understands_every_line_of_the_units(tmp_path: Path) -> None:
-    for unit in _UNITS.iterdir():  # With programs that are there.
-        (tmp_path / unit.name).write_text(unit.read_text().replace(_BIN, f"{Path(sys.executable).parent}/"))
-    command = ["systemd-analyze", "verify", "--man=no", *map(str, tmp_path.iterdir())]
+    shutil.copytree(_UNITS, tmp_path, dirs_exist_ok=True)
+    units = [file for file in tmp_path.iterdir() if file.is_file()]
+    for unit in units:  # With programs that are there.
+        unit.write_text(unit.read_text().replace(_BIN, f"{Path(sys.executable).parent}/"))
+    command = ["systemd-analyze", "verify", "--man=no", *map(str, units)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

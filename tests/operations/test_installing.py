@@ -1,0 +1,107 @@
+"""Who follows docs/installing.md on a host of Debian, with a systemd of its own, finds that each command works."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.deadline import comes_true
+from tests.service import debian
+from tests.service.release import VERSION, succeeds
+from tests.unit.deployment.files import ROOT
+
+_PAGE = (ROOT / "docs" / "installing.md").read_text().replace("1.0.0", VERSION)
+_STARTED = ("postgresql", "redis-server", "nginx")
+_EXPOSURE_MAX = 4.0
+_SENDS_AFTER_EACH = 12
+_ANSWERED_WITHIN_S = 60
+
+# It sends until its input ends, each send with a key of its own, and writes the status of each answer.
+_CALLER = """
+import os, sys, threading, uuid
+import httpx
+
+ended = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+
+def send():
+    with httpx.Client(base_url="https://127.0.0.1", verify=False, timeout=60) as client:
+        while not ended.wait(0.2):  # The limit of a key is 50 calls a second.
+            answer = client.post(
+                "/v1/points/send",
+                json={"recipients": ["grace@example.com"], "amount": 1},
+                headers={"Authorization": "Bearer " + sys.argv[1], "Idempotency-Key": uuid.uuid4().hex},
+            )
+            os.write(1, b"%d\\n" % answer.status_code)
+
+callers = [threading.Thread(target=send) for _ in range(4)]
+[caller.start() for caller in callers]
+[caller.join() for caller in callers]
+"""
+
+
+def _commands(heading: str) -> list[str]:
+    """Return the commands below a heading of the page, each with the lines that belong to it."""
+    section = re.split(r"^## ", _PAGE, flags=re.M)
+    [told] = [part for part in section if part.startswith(f"{heading}\n")]
+    blocks = re.findall(r"```console\n(.*?)```", told, flags=re.S)
+    return [command.strip("\n") for block in blocks for command in re.split(r"^\$ ", block, flags=re.M)[1:]]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_800)
+@pytest.mark.skipif(debian.lacks() is not None, reason=f"no host of Debian was installed: {debian.lacks()}")
+def test_each_command_of_the_page_works_in_its_order(released: Path, tmp_path: Path) -> None:
+    with debian.host(tmp_path, _STARTED) as host:
+        _bring(released, host.root)
+        host.do("export PIP_NO_INDEX=1 PIP_FIND_LINKS=/var/wheels")
+        for heading in ("PostgreSQL, Redis and nginx", "The service", "TLS", "A backup, and a restore"):
+            printed = [host.do(command) for command in _commands(heading)]
+            if heading == "TLS":
+                assert json.loads(printed[-1])["data"]["transactions"][0]["debited"] is True
+        for part in ("web", "worker@1", "deliveries@1", "beat", "flower"):
+            told = host.do(f"systemd-analyze security --no-pager points-{part}.service")
+            assert float(re.findall(r"exposure level for \S+: ([\d.]+)", told)[0]) <= _EXPOSURE_MAX, told
+        key = host.do("echo $KEY").strip()
+        with _calling(host, key) as statuses:
+            for command in _commands("An upgrade"):
+                host.do(command)
+                wanted = statuses.total() + _SENDS_AFTER_EACH
+                assert comes_true(lambda wanted=wanted: statuses.total() >= wanted, within_s=_ANSWERED_WITHIN_S)
+        assert set(statuses) == {201}, statuses
+        shown = json.loads(host.do("points organizations show 1 --json"))
+        assert shown["balance"] == 100_000 - 50 - statuses.total()
+        assert json.loads(host.do("points audit --json"))["balanced"] is True
+
+
+def _bring(released: Path, root: Path) -> None:
+    """Put the release where the page has it, and what pip would fetch where it finds it offline."""
+    shutil.copytree(released, root / "root" / f"points-{VERSION}")
+    # The host's Python may be another than ours, and need other packages.
+    pip = [sys.executable, "-m", "pip", "--python", "/usr/bin/python3", "download", "--quiet", "--require-hashes"]
+    succeeds(*pip, "--requirement", "requirements.txt", "--dest", root / "var" / "wheels", cwd=released)
+
+
+@contextmanager
+def _calling(host: debian.Host, key: str) -> Iterator[Counter[int]]:
+    """Let callers send through nginx while the block runs; count their answers."""
+    command = [*host.in_its_network(), sys.executable, "-c", _CALLER, key]
+    statuses: Counter[int] = Counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as caller:
+        assert caller.stdin is not None
+        answers = caller.stdout
+        counting = Thread(target=lambda: statuses.update(int(line) for line in answers or ()))
+        counting.start()
+        try:
+            yield statuses
+        finally:
+            caller.stdin.close()
+            counting.join()
