@@ -34,7 +34,7 @@ from app.messaging.requests import need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres import partitions
 from app.postgres.connections import require_writable_server
-from app.postgres.database import is_locked_out, steps, transaction
+from app.postgres.database import is_locked_out, single_statement, steps, transaction
 from app.request_log import drop_old_requests
 from app.scope import Scope
 from app.settings import settings
@@ -66,6 +66,8 @@ _DROP_REQUESTS_STEP = 2_000
 _COUNT_AT_ONCE_MAX = 1_000
 _COUNT_STEPS_MAX = 1_000
 _PARENT_LOOK_EVERY_S = 0.5
+# Between the starts of two kinds, so that they do not all need a connection at the same moment, now and ever after.
+_APART_S = 0.05
 
 _log = logs.logger()
 
@@ -75,7 +77,7 @@ def sweep() -> None:
 
     The next sweep takes what a drain leaves when its turn ends.
     """
-    with transaction() as connection:
+    with single_statement() as connection:
         waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
     swept: list[int] = []
     for organization_id in waiting:
@@ -121,7 +123,7 @@ def fold_credits() -> None:
 
 def number_all() -> None:
     """Number the events that no drain has numbered: of refills, claims and keys, or after a worker was killed."""
-    with transaction() as connection:
+    with single_statement() as connection:
         organizations = sequencer.organizations_to_number(connection)
     for organization_id in organizations:
         number(organization_id)
@@ -234,6 +236,7 @@ def run(parent: int) -> None:
     ]
     for kind in kinds:
         threading.Thread(target=_repeat, args=kind, daemon=True).start()
+        time.sleep(_APART_S)
     while os.getppid() == parent:
         time.sleep(_PARENT_LOOK_EVERY_S)
     os._exit(0)  # Work that hangs must not keep this process when its parent is gone.

@@ -133,6 +133,7 @@ def new_engine(
         address,
         pool_size=pool_size,
         max_overflow=0,
+        pool_use_lifo=True,  # Few connections do most of the work: each keeps plans of its own in the server.
         pool_timeout=10,
         hide_parameters=True,  # Values in an error message would be addresses in a log.
         connect_args=arguments,

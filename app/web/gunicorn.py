@@ -30,6 +30,7 @@ except SettingsError as error:
 
 # gunicorn reads the names below.
 wsgi_app = "app.web.gunicorn:application()"
+preload_app = True  # In the master, so that the processes share its memory.
 worker_class = GatewayWorker
 bind = "127.0.0.1:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY") or 2)

@@ -61,7 +61,7 @@ _ADDRESS = "--address=0.0.0.0"
 @pytest.fixture
 def require_password() -> Callable[..., Any]:
     """Import it only now: importing the worker ends a process that has no settings yet."""
-    guard: Callable[..., Any] = import_module("worker.processes")._require_password
+    guard: Callable[..., Any] = import_module("worker.watching")._require_password
     return guard
 
 
