@@ -79,10 +79,18 @@ def _tables(names: Mapping[str, str]) -> set[str]:
 
 def _schema(connection: Connection) -> tuple[str, dict[str, str]]:
     """Return the major version of the server, and each object of the schema with a digest of its definition."""
+    connection.execute(_WORDING)
     server = str(connection.execute(_SERVER).scalar_one())
     return server, {row.name: row.digest for row in connection.execute(_SCHEMA)}
 
 
+# How PostgreSQL words constants and names of a definition, for this transaction: an operator's settings are no change.
+_WORDING = text("""
+    SELECT set_config(name, value, true)
+    FROM (VALUES ('datestyle', 'ISO'), ('intervalstyle', 'postgres'), ('timezone', 'UTC'), ('bytea_output', 'hex'),
+                 ('extra_float_digits', '1'), ('standard_conforming_strings', 'on'), ('quote_all_identifiers', 'off')
+         ) AS wanted (name, value)
+""")
 _SERVER = text("SELECT CAST(current_setting('server_version_num') AS int) / 10000")
 _WHOLE = text("SELECT coalesce(obj_description(to_regclass('alembic_version'), 'pg_class'), '')")
 _HEAD = text("SELECT split_part(obj_description(to_regclass('alembic_version'), 'pg_class'), E'\\n', 1)")
