@@ -13,6 +13,7 @@ from app.api.openapi.answers import envelopes, failures, refusals
 from app.api.openapi.description import document
 from app.settings import settings
 from app.web.application import create_app
+from points_client import __version__
 from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
 
 
@@ -44,7 +45,7 @@ def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient
 
 
 def test_probes_have_a_line_only_when_they_fail(client: FlaskClient, events: list[MutableMapping[str, Any]]) -> None:
-    assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
+    assert data_of(client.get("/healthz"), 200) == {"status": "ok", "version": __version__}
     assert envelope_of(client.get("/readyz"), 503) == failures()["not_ready"]
     lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]
     assert lines == [("/readyz", 503)]
