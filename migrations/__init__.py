@@ -130,7 +130,8 @@ def why_unfit(connection: Connection, *, whole: bool = False, may_be_older: bool
     if found is None and not has_tables(connection):
         return None if may_be_older else "PostgreSQL answers, but has no tables yet: run `points migrate`."
     if found is None or noted is None:
-        return _OF_NO_RELEASE.format("its tables have no fingerprint")
+        differs = fingerprint.differences_by_name(connection) if whole else None
+        return _OF_NO_RELEASE.format("its tables have no fingerprint" + (f" ({differs})" if differs else ""))
     if found < newest() and not may_be_older:
         return f"The database is at revision {found}, but this release needs {newest()}: run `points migrate`."
     if found == max(noted.digests) and (other := _why_another(found, noted)) is not None:

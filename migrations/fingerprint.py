@@ -6,7 +6,8 @@ not in it, nor tables and functions that somebody has put beside ours.
 """
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,9 @@ from sqlalchemy import Connection, text
 
 _VERSIONS = Path(__file__).parent / "versions"
 _NAMED_MAX = 3
+# The tables' text has one column a line, and its constraints begin with capitals.
+_TABLE_OF_0001 = re.compile(r"^CREATE TABLE (\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
+_COLUMN = re.compile(r'^    "?([a-z]\w*)"? ', re.MULTILINE)
 
 
 class Head(NamedTuple):
@@ -64,16 +68,38 @@ def differences(connection: Connection) -> str | None:
     [first, *lines] = connection.execute(_WHOLE).scalar_one().split("\n")
     kept = dict(line.rsplit("=", 1) for line in lines)
     server, found = _schema(connection)
-    words = [f"{name} is missing" for name in kept.keys() - found.keys()]
-    words += [f"{name} was added" for name in found.keys() - kept.keys() if name.partition(" of ")[2] in _tables(kept)]
+    words = _differing(kept, found)
     if server == first.split()[1]:
         words += [f"{name} was changed" for name in kept.keys() & found.keys() if kept[name] != found[name]]
-    words.sort()
+    return _first_of(words)
+
+
+def differences_by_name(connection: Connection) -> str | None:
+    """Name the tables and columns of a database without a fingerprint that are not as in 0001; None if all are."""
+    kept: set[str] = set()
+    for table, lines in _TABLE_OF_0001.findall((_VERSIONS / "0001_tables.sql").read_text()):
+        kept |= {f"table {table}", *(f"column {column} of {table}" for column in _COLUMN.findall(lines))}
+    _, found = _schema(connection)
+    names = {name for name in found if name.startswith(("table ", "column "))}
+    missing = _tables(kept) - _tables(names)
+    return _first_of(_differing({name for name in kept if name.partition(" of ")[2] not in missing}, names))
+
+
+def _differing(kept: Collection[str], found: Collection[str]) -> list[str]:
+    """Say which objects are missing, and which were added to tables of ours."""
+    ours = _tables(kept)
+    return [f"{name} is missing" for name in kept if name not in found] + [
+        f"{name} was added" for name in found if name not in kept and name.partition(" of ")[2] in ours
+    ]
+
+
+def _first_of(words: list[str]) -> str | None:
+    words.sort(key=lambda word: (not word.startswith("table "), word))
     more = [f"and {len(words) - _NAMED_MAX} more"] if len(words) > _NAMED_MAX else []
     return ", ".join(words[:_NAMED_MAX] + more) or None
 
 
-def _tables(names: Mapping[str, str]) -> set[str]:
+def _tables(names: Collection[str]) -> set[str]:
     return {name.removeprefix("table ") for name in names if name.startswith("table ")}
 
 

@@ -135,7 +135,9 @@ def _migrate_to_9999(connection: Connection, *, read_by: str) -> None:
 
 
 _UNFIT = [
-    ("COMMENT ON TABLE alembic_version IS NULL", "made by no release: its tables have no fingerprint", True),
+    ("COMMENT ON TABLE alembic_version IS NULL", "made by no release: its tables have no fingerprint;", True),
+    ("COMMENT ON TABLE alembic_version IS NULL; DROP TABLE mails; ALTER TABLE users ADD COLUMN nickname text",
+     "no fingerprint (table mails is missing, column nickname of users was added);", False),
     ("DROP TABLE alembic_version", "made by no release: its tables have no fingerprint", True),
     ("UPDATE alembic_version SET version_num = '9999'", "alembic_version says 9999, but the last migration was", True),
     ("UPDATE alembic_version SET version_num = '0000'", "at revision 0000, but this release needs", True),
