@@ -80,15 +80,17 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         "version": version("points-issuing-service"),
         "database_url": settings().database_url,
         "redis_url": settings().redis_url,
-        "web_url": running.get("web_url"),
+        "web_url": running.get("web_url") or settings().public_url,
         "flower_url": running.get("flower_url"),
         **_database(with_organizations=with_organizations),
         **_standby(),
         **look_at_redis(),
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
-        url = facts[f"{part}_url"]
-        facts[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
+        answered = (url := facts[f"{part}_url"]) and ports.status_of(f"{url}{path}")
+        # At an address that `points up` did not note, what is silent here may answer others.
+        may_answer = runs_elsewhere and not running.get(f"{part}_url")
+        facts[part] = None if not answered and may_answer else answered == 200
     facts["down"], facts["warnings"] = down(facts), warnings(facts)
     Answer(facts, sentence=described(facts)).print(as_json=as_json)
     if (rows := facts.get("organizations")) and not as_json:
@@ -237,8 +239,16 @@ def faults_with_redis(facts: Facts) -> Sequence[tuple[bool, str, str]]:
 
 
 def warnings(facts: Facts) -> list[str]:
-    """Return a sentence of a snapshot that is too old, and of mail that is not sent: nothing is down."""
-    return [*_of_snapshot(facts["oldest_snapshot"]), *_of_mail(facts["unsent_mail"])]
+    """Return a sentence of a snapshot that is too old, mail that is not sent, and web not asked: nothing is down."""
+    return [*_of_snapshot(facts["oldest_snapshot"]), *_of_mail(facts["unsent_mail"]), *_of_web(facts)]
+
+
+def _of_web(facts: Facts) -> list[str]:
+    """Return a sentence if web could not be asked."""
+    if facts["web"] is not None:
+        return []
+    why = f"nothing answers here at {facts['web_url']}" if facts["web_url"] else "POINTS_PUBLIC_URL is not set"
+    return [f"Whether web answers is not known: {why}. {_READ_ON} “{_NO_ANSWER}”."]
 
 
 def _of_snapshot(document: Facts | None) -> list[str]:
@@ -263,8 +273,9 @@ def _of_mail(document: Facts | None) -> list[str]:
 
 
 def described(facts: Facts) -> str:
-    wrong = [*facts["down"], *facts["warnings"]]
-    lines = {"Status": " ".join(["not well." if wrong else "all is well.", *wrong])}
+    said = [*facts["down"], *facts["warnings"]]
+    verdict = "all is well." if not said else "not all is known." if said == _of_web(facts) else "not well."
+    lines = {"Status": " ".join([verdict, *said])}
     lines |= {name: words for name, word in _LINES.items() if (words := word(facts)) is not None}
     return "\n".join(f"{name + ':':<16}{words}".rstrip() for name, words in lines.items())
 

@@ -52,11 +52,16 @@ def any_free(preferred: int | None = None) -> int:
 
 def answers(url: str, *, timeout_s: float = 5.0) -> bool:
     """Tell whether a GET of this address is answered with 200."""
+    return status_of(url, timeout_s=timeout_s) == 200
+
+
+def status_of(url: str, *, timeout_s: float = 5.0) -> int | None:
+    """Return the status with which a GET of this address is answered; None if nothing answers."""
     try:
         with _opener.open(url, timeout=timeout_s) as answer:
-            return bool(answer.status == 200)
+            return int(answer.status)
     except HTTPError as error:
         error.close()  # It is a response too, and holds a connection.
-        return False
+        return error.code
     except (OSError, HTTPException):
-        return False
+        return None

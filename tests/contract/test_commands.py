@@ -152,6 +152,22 @@ def test_status_says_why_the_database_lets_nobody_in(service: Service) -> None:
     assert "hush" not in away.stdout
 
 
+def test_status_with_servers_of_ones_own_asks_web_or_says_that_it_could_not(service: Service, tmp_path: Path) -> None:
+    found = service.json("status")
+    servers = {"DATABASE_URL": found["database_url"], "REDIS_URL": found["redis_url"]}
+    nobody = f"http://127.0.0.1:{free_port()}"
+    unknown = "not all is known. Whether web answers is not known"
+    for url, status, first in (
+        ({"POINTS_PUBLIC_URL": service.url}, 0, "all is well."),
+        # Another server answers, as nginx does without a web behind it.
+        ({"POINTS_PUBLIC_URL": found["flower_url"]}, 1, "not well. Web does not answer."),
+        ({"POINTS_PUBLIC_URL": nobody}, 0, f"{unknown}: nothing answers here at {nobody}."),
+        ({}, 0, f"{unknown}: POINTS_PUBLIC_URL is not set."),
+    ):
+        done = service.run("status", "--data-dir", str(tmp_path / "none"), **servers, **url)
+        assert (done.returncode, done.stdout.startswith(f"Status:         {first}")) == (status, True), done.stdout
+
+
 def test_the_audit_and_the_migration_say_that_all_is_well(service: Service) -> None:
     assert "The books balance" in service.command("audit").stdout
     assert isinstance(service.json("migrate"), dict)
