@@ -79,6 +79,12 @@ def _interpolated(value: Any, environment: Mapping[str, str]) -> Any:
     return _VARIABLE.sub(replacement, value)
 
 
+def sections(page: str) -> dict[str, str]:
+    """Return what stands below each heading of a page in docs, up to the next."""
+    _, *parts = re.split(r"^#+ (.*)\n", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
 def instructions(name: str) -> list[str]:
     """Return what follows each instruction of that name in the Dockerfile, its lines joined."""
     lines = (line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.strip().startswith("#"))

@@ -96,6 +96,7 @@ def test_only_what_people_look_at_is_published_and_only_on_the_loopback_address(
         "web": ["127.0.0.1:8000:8000"],
         "flower": ["127.0.0.1:5555:5555"],
         "prometheus": ["127.0.0.1:9090:9090"],
+        "alertmanager": ["127.0.0.1:9093:9093"],
         "grafana": ["127.0.0.1:3000:3000"],
     }
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import click
 import pytest
-import yaml
 
 from app.api.openapi.description import document
 from app.cli import points
 from app.cli.status import down
 from app.settings import Settings
-from tests.unit.deployment.files import ROOT
+from tests.unit.deployment.files import ROOT, sections
 
 _PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md", "client/README.md")]
 _PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -117,22 +116,6 @@ def test_the_map_names_every_module_and_folder_of_app_once() -> None:
     assert len(table.splitlines()) <= 18
 
 
-def _headings() -> dict[str, str]:
-    """Return the headings of the page for operators, by their anchors."""
-    found = re.findall(r"^#+ (.*)$", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-"): heading for heading in found}
-
-
-def test_every_alert_leads_to_a_heading() -> None:
-    groups = yaml.safe_load((ROOT / "docs" / "monitoring" / "alerts.yml").read_text())["groups"]
-    rules = [rule for group in groups for rule in group["rules"]]
-    assert rules
-    for rule in rules:
-        page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
-        assert page == "{{ $externalLabels.points_docs }}docs/operating.md", rule["alert"]
-        assert anchor in _headings(), rule["alert"]
-
-
 def test_status_leads_to_headings() -> None:
     parts = dict.fromkeys(("deliveries", "workers", "is_swept", "beat", "web", "flower"), False)
     wrong = {
@@ -148,4 +131,4 @@ def test_status_leads_to_headings() -> None:
     ]
     headings = set(re.findall(r"docs/operating\.md at “(.*?)”", " ".join(sentences)))
     assert len(headings) == 6
-    assert headings | {"A snapshot is held open"} <= set(_headings().values())
+    assert headings | {"A snapshot is held open"} <= sections("operating.md").keys()
