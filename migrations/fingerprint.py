@@ -86,10 +86,11 @@ def differences_by_name(connection: Connection) -> str | None:
 
 
 def _differing(kept: Collection[str], found: Collection[str]) -> list[str]:
-    """Say which objects are missing, and which were added to tables of ours."""
+    """Say which objects are missing, and which were added to tables of ours; an index may be built at the moment."""
     ours = _tables(kept)
+    added = [name for name in found if name not in kept and not name.startswith("index ")]
     return [f"{name} is missing" for name in kept if name not in found] + [
-        f"{name} was added" for name in found if name not in kept and name.partition(" of ")[2] in ours
+        f"{name} was added" for name in added if name.partition(" of ")[2] in ours
     ]
 
 

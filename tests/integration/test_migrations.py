@@ -159,9 +159,11 @@ def test_a_database_that_is_not_of_this_release_is_refused_and_told_why(
     migrations.upgrade(server_url)
     with scratch.begin() as connection:
         make_ahead(connection, size=1)
-        connection.exec_driver_sql("CREATE TABLE of_somebody_else (id int); SELECT setval('batches_id_seq', 70)")
+        connection.exec_driver_sql(
+            "CREATE TABLE of_others (id int); CREATE INDEX ON mails (id); SELECT setval('batches_id_seq', 70)"
+        )
         make_ahead(connection, size=1)
-    assert _why_unfit(scratch) == "", "neither partitions nor the tables of others are a change"
+    assert _why_unfit(scratch) == "", "neither partitions nor an index or a table of others is a change"
     for statement, sentence, is_noted in _UNFIT:
         with scratch.connect() as connection:
             connection.exec_driver_sql(statement)
