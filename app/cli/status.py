@@ -1,6 +1,7 @@
 """`points status`: what runs and where, what is wrong with it, and where to read on. It starts nothing."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -26,6 +27,7 @@ from app.messaging.process_redis import redis_client
 from app.postgres import partitions
 from app.postgres.connections import new_engine, session_settings
 from app.postgres.database import has_tables, release_of_server
+from app.postgres.room import is_full
 from app.postgres.snapshots import Snapshot, oldest_snapshot
 from app.postgres.standby import state_of_standby
 from app.postgres.timed_connection import missing, why_read_only
@@ -40,6 +42,8 @@ from migrations import why_unfit
 Facts = Mapping[str, Any]
 
 _TIMEOUT_S = 1.0
+# By as much its log of changes grows at once; without that much room PostgreSQL ends.
+_LOG_GROWS_BY_BYTES = 16 << 20
 _OF_TABLES = (
     *("queued_batches", "queued_reversals", "oldest_queued_s"),
     *("oldest_snapshot", "partitions_ahead", "webhooks", "unsent_mail"),
@@ -86,6 +90,8 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         **_standby(),
         **look_at_redis(),
     }
+    if facts["database"] is None and not runs_elsewhere and _is_full(datadir):
+        facts["database_error"] = f"the disk of {datadir.path} is full ({facts['database_error']})"
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         answered = (url := facts[f"{part}_url"]) and ports.status_of(f"{url}{path}")
         # At an address that `points up` did not note, what is silent here may answer others.
@@ -109,7 +115,7 @@ def _database(*, with_organizations: bool) -> Facts:
         with engine.execution_options(isolation_level="REPEATABLE READ").begin() as connection:
             return {
                 "database": f"PostgreSQL {release_of_server(connection)}",
-                "database_error": why_read_only(connection) or _why_unfit(connection),
+                "database_error": why_read_only(connection) or _why_unfit(connection) or _why_full(connection),
                 "settings_missing": [lack._asdict() for lack in missing(connection, session_settings())],
                 **unknown,
                 **(_tables(connection, with_organizations=with_organizations) if has_tables(connection) else {}),
@@ -121,10 +127,18 @@ def _database(*, with_organizations: bool) -> Facts:
         engine.dispose()
 
 
+def _is_full(datadir: DataDir) -> bool:
+    return shutil.disk_usage(datadir.path).free < _LOG_GROWS_BY_BYTES
+
+
 def _why_unfit(connection: Connection) -> str | None:
     """Say whether the tables are another release's, in words that stand before a full stop."""
     sentence = why_unfit(connection, whole=True) if has_tables(connection) else None
     return sentence and sentence.rstrip(".")
+
+
+def _why_full(connection: Connection) -> str | None:
+    return "its disk is full" if is_full(connection) else None
 
 
 def _tables(connection: Connection, *, with_organizations: bool) -> Facts:

@@ -13,11 +13,13 @@ from app.api.refusals import Refusal
 from app.messaging.process_redis import redis, require_writes
 from app.metrics.page import CONTENT_TYPE, page
 from app.noun_fields import says, says_one_of
-from app.postgres.database import single_statement
+from app.postgres.database import transaction
+from app.postgres.room import is_full
 from app.postgres.timed_connection import WrongSession
 from migrations import why_unfit
 
 _AWAY = "PostgreSQL is out of reach."
+_FULL = "PostgreSQL's disk is full."
 _NO_REDIS = "Redis is out of reach, or refuses to write."
 
 
@@ -59,8 +61,8 @@ def show_health() -> Response:
     refuses=[
         Refusal(
             name="NotReady",
-            about="PostgreSQL is out of reach, or its tables are not those of this release; `errors` says which, and"
-            " also whether Redis is away.",
+            about="PostgreSQL is out of reach, its disk is full, or its tables are not those of this release; `errors`"
+            " says which, and also whether Redis is away.",
             status=503,
             examples={"not_ready": {"postgresql": _AWAY, "redis": _NO_REDIS}},
             codes=["not_ready"],
@@ -71,8 +73,8 @@ def show_readiness() -> Response:
     """Asks PostgreSQL and Redis. Without Redis the service works, but more slowly."""
     faults = {}
     try:
-        with single_statement() as connection:
-            if (sentence := why_unfit(connection)) is not None:
+        with transaction() as connection:
+            if sentence := why_unfit(connection) or (_FULL if is_full(connection) else None):
                 faults["postgresql"] = [sentence]
     except DBAPIError as error:
         wrong = isinstance(error.orig, WrongSession)
