@@ -12,6 +12,7 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 
+from migrations import newest
 from tests.ports import free_port
 from tests.service import release
 from tests.service.deployment import Deployment
@@ -22,8 +23,8 @@ NEXT = "7.9.0"
 _MIGRATION = '''
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "9999"
+down_revision = "{before}"
 
 
 def upgrade() -> None:
@@ -67,7 +68,7 @@ def installed(folder: Path, package: Path) -> Path:
 def next_wheel(tree: Path, folder: Path) -> Path:
     """Build the next release: the tree with a migration that expands the tables."""
     copy = shutil.copytree(tree, folder / "next", ignore=shutil.ignore_patterns(".git", "dist"))
-    (copy / "migrations/versions/0002_campaigns.py").write_text(_MIGRATION)
+    (copy / "migrations/versions/9999_campaigns.py").write_text(_MIGRATION.format(before=newest()))
     version = copy / "client/src/points_client/version.py"
     version.write_text(re.sub(r'(?<=__version__ = ")[^"]*', NEXT, version.read_text()))
     build: list[str | Path] = ["-m", "build", "--no-isolation", "--wheel", "--outdir", folder / "wheels", copy]
