@@ -1,6 +1,7 @@
 """A sign of life: beat and the workers touch the file ALIVE_FILE, if it is set, and a health check reads its age.
 
-Beat touches it each time it schedules; a worker from the loop that takes messages, so one that hangs does not.
+Beat touches it each time it schedules, and notes it for the metrics; a worker from the loop that takes messages, so one
+that hangs does not.
 """
 
 import os
@@ -9,6 +10,7 @@ from typing import Any
 
 from celery import beat, bootsteps
 
+from app.messaging import worker_counters
 from app.messaging.jobs import celery
 
 _EVERY_S = 10.0
@@ -31,6 +33,7 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
 
     def tick(self, *arguments: Any, **named: Any) -> float:
         _touch()
+        worker_counters.note_beat()
         pause: float = super().tick(*arguments, **named)
         return pause
 

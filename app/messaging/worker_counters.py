@@ -1,4 +1,4 @@
-"""What the workers of all machines note in Redis: counters in a hash, and when a sweep and an audit last ran."""
+"""What the workers of all machines note in Redis: counters in a hash, and when a sweep, beat and an audit last ran."""
 
 import time
 from bisect import bisect_left
@@ -130,7 +130,7 @@ def count(counts: Counts, notes: Mapping[str, str] | None = None) -> None:
         _log.warning("counts_lost", **logs.kind_of(error))
 
 
-_SWEPT_AT = "points:swept_at"
+_SWEPT_AT, _BEAT_AT = "points:swept_at", "points:beat_at"
 _AUDIT = "points:audit"
 
 # Sweeps run every second; a sweep of a long queue takes its time.
@@ -144,9 +144,23 @@ def note_sweep(counts: Counts) -> None:
     count(counts, {_SWEPT_AT: f"{time.time():.3f}"})
 
 
+def note_beat() -> None:
+    """Note that beat scheduled just now."""
+    count({}, {_BEAT_AT: f"{time.time():.3f}"})
+
+
 def swept_at(client: Redis) -> float | None:
     """Return when a sweep last ran, in seconds since 1970 by its machine's clock; None if no sweep is known."""
-    noted = client.get(_SWEPT_AT)
+    return _noted(client, _SWEPT_AT)
+
+
+def beat_at(client: Redis) -> float | None:
+    """Return when beat last scheduled, in the same way."""
+    return _noted(client, _BEAT_AT)
+
+
+def _noted(client: Redis, key: str) -> float | None:
+    noted = client.get(key)
     return None if noted is None else float(str(noted))
 
 

@@ -23,6 +23,7 @@ from app.messaging.worker_counters import FAMILIES, KEY, SUM, Family
 from app.metrics import DIRECTORY
 from app.postgres import partitions
 from app.postgres.connections import new_engine, wait_at_most
+from app.postgres.safety import safety
 from app.postgres.snapshots import oldest_snapshot
 from app.postgres.standby import state_of_standby
 from app.settings import settings
@@ -38,7 +39,7 @@ def _gauges(*figures: tuple[str, str, float]) -> Iterator[GaugeMetricFamily]:
 
 def queue() -> Iterator[GaugeMetricFamily]:
     """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited; how old
-    the oldest snapshot is; and what room is ahead.
+    the oldest snapshot is; what room is ahead; and what PostgreSQL says of its log and its transaction ids.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -54,6 +55,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
             behind = lag_by_status(lags(connection))
             snapshot = oldest_snapshot(connection)
             ahead = partitions.look(connection).ahead
+            safe = safety(connection)
     finally:
         engine.dispose()
     yield from _gauges(
@@ -82,6 +84,13 @@ def queue() -> Iterator[GaugeMetricFamily]:
             0 if snapshot is None else snapshot.seconds,
         ),
         ("points_partitions_ahead", "Partitions of transactions beyond that of the newest batch.", ahead),
+        ("points_archive_failing", "Whether PostgreSQL failed when it last archived its log.", safe.archive_fails),
+        ("points_slot_retained_bytes", "How much of its log PostgreSQL keeps for a slot.", safe.slot_bytes),
+        (
+            "points_transaction_id_age",
+            "Age of PostgreSQL's oldest transaction id; it takes no writes near 2 thousand million.",
+            safe.transaction_id_age,
+        ),
     )
     yield from _webhooks(behind)
 
@@ -127,14 +136,17 @@ def broker() -> Iterator[GaugeMetricFamily]:
 
 
 def notes(client: Redis) -> Iterator[GaugeMetricFamily]:
-    """Yield when a sweep last ran, and the result of the last audit; nothing for what has not run yet.
+    """Yield when a sweep and beat last ran, and the result of the last audit; nothing for what has not run yet.
 
     Raises:
         RedisError: Redis is out of reach.
     """
-    swept_at = worker_counters.swept_at(client)
-    if swept_at is not None:
-        yield from _gauges(("points_last_sweep_timestamp_seconds", "When a sweep last ran.", swept_at))
+    for name, about, at in (
+        ("points_last_sweep_timestamp_seconds", "When a sweep last ran.", worker_counters.swept_at(client)),
+        ("points_last_beat_timestamp_seconds", "When beat last scheduled.", worker_counters.beat_at(client)),
+    ):
+        if at is not None:
+            yield from _gauges((name, about, at))
     audit = worker_counters.last_audit(client)
     if audit is not None:
         yield from _gauges(

@@ -47,7 +47,8 @@ def settled(service: Service) -> dict[tuple[str, ...], float]:
 def _of_callers(found: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
     """Leave out what moves without anybody sending anything."""
     unrelated = (
-        *("points_sweeps", "points_last_sweep", "points_database", "points_broker"),
+        *("points_sweeps", "points_last_sweep", "points_last_beat", "points_database", "points_broker"),
+        *("points_archive", "points_slot", "points_transaction_id"),
         *("points_webhook", "points_unnumbered", "points_oldest_unnumbered"),
     )
     return {
@@ -183,6 +184,7 @@ def shown(service: Service) -> dict[str, set[str]]:
         "points_reversed_points_total",
         "points_audit_breaches",
         "points_last_sweep_timestamp_seconds",
+        "points_last_beat_timestamp_seconds",
     }
     until(lambda: comes_late <= look().keys(), within_s=30)
     return look()

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from app.postgres.database import transaction
+from tests.deadline import until
 from tests.integration import books
 from tests.operations.server import Server
+from tests.operations.shown import figures
 from tests.unit.deployment.files import ROOT
 
 # What an operator is told to write, so that just that is tried.
@@ -81,3 +83,29 @@ def test_a_segment_that_is_archived_already_is_no_failure_unless_it_is_another(t
         segment.write_text(content)
         assert (subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0) is is_archived
     assert (archive / segment.name).read_text() == "one"
+
+
+@pytest.mark.usefixtures("broker")
+def test_the_metrics_tell_of_a_failing_archive_a_kept_log_and_old_transaction_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server.migrated(tmp_path / "server")
+    server.set(archive_mode="on", archive_command="false")
+    with server.running(monkeypatch):
+        assert books.value("SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is False
+        shown = figures()
+        assert [shown[f"points_{name}"] for name in ("archive_failing", "slot_retained_bytes")] == [0, 0]
+        server.ask("SELECT pg_create_physical_replication_slot('left', true)")
+        server.ask("SELECT pg_switch_wal()")
+        until(lambda: figures()["points_archive_failing"] == 1, within_s=60)
+        assert figures()["points_slot_retained_bytes"] > 0
+        server.set_now(archive_command="true")
+        until(lambda: figures()["points_archive_failing"] == 0, within_s=60)
+        age = figures()["points_transaction_id_age"]
+        books.make_organization()
+        assert 0 < age < figures()["points_transaction_id_age"] < 10_000
+        # The runbooks ask the same role.
+        page = (ROOT / "docs" / "operating.md").read_text()
+        asked = re.findall(r'-c "([^"]+)"', "".join(re.findall(r'^\$ psql "\$DATABASE_URL" .*$', page, re.MULTILINE)))
+        assert len(asked) > 10
+        books.execute(*(query.replace("%", "%%") for query in asked))

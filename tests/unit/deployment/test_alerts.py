@@ -45,6 +45,15 @@ _WELL = {
     "points_standby_lag_seconds": "60+0",
     'points_database_connections{instance="web:8000", which="in_use"}': "18+0",
     'points_database_connections{instance="web:8000", which="allowed"}': "20+0",
+    "points_last_beat_timestamp_seconds": "-300+60",
+    'up{job="points-flower", instance="flower:5555"}': "1+0",
+    'probe_success{job="points-tls"}': "1+0",
+    'probe_ssl_earliest_cert_expiry{job="points-tls"}': "1209600+60",
+    'node_filesystem_avail_bytes{job="points-host", mountpoint="/"}': "10+0",
+    'node_filesystem_size_bytes{job="points-host", mountpoint="/"}': "100+0",
+    "points_archive_failing": "0+0",
+    "points_slot_retained_bytes": "10000000000+0",
+    "points_transaction_id_age": "1000000000+0",
 }
 
 
@@ -60,6 +69,7 @@ _NO_REDIS = _without(
 )
 _NO_POSTGRESQL = _without(
     *("points_queued", "points_oldest", "points_partitions", "points_webhook", "points_standby"),
+    *("points_archive", "points_slot", "points_transaction"),
 )
 
 # An alert, after how many seconds it fires, and what is then otherwise than well. No other alert fires; also not later,
@@ -93,6 +103,16 @@ _CASES: list[tuple[str, int, Mapping[str, str | None]]] = [
         300,
         {'points_database_connections{instance="web:8000", which="in_use"}': "19+0"},
     ),
+    ("PointsBeatStands", 600, {"points_last_beat_timestamp_seconds": "-301+60"}),
+    ("PointsBeatStands", 600, {"points_last_beat_timestamp_seconds": None}),
+    ("PointsTargetDown", 600, {'up{job="points-flower", instance="flower:5555"}': "0+0"}),
+    ("PointsNotReached", 120, {'probe_success{job="points-tls"}': "0+0"}),
+    ("PointsCertificateEnds", 3600, {'probe_ssl_earliest_cert_expiry{job="points-tls"}': "1209599+60"}),
+    ("PointsDiskFull", 300, {'node_filesystem_avail_bytes{job="points-host", mountpoint="/"}': "9+0"}),
+    ("PointsDiskFills", 3660, {'node_filesystem_avail_bytes{job="points-host", mountpoint="/"}': "40-0.01"}),
+    ("PointsArchiveFails", 600, {"points_archive_failing": "1+0"}),
+    ("PointsSlotHoldsLog", 300, {"points_slot_retained_bytes": "10000000001+0"}),
+    ("PointsTransactionIdsAge", 3600, {"points_transaction_id_age": "1000000001+0"}),
 ]
 
 
@@ -149,8 +169,11 @@ def test_prometheus_and_alertmanager_take_what_is_here_and_every_severity_has_it
 
 
 @pytest.mark.parametrize("rule", _RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_leads_to_a_runbook(rule: dict[str, Any]) -> None:
-    runbooks = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in sections("operating.md")}
+def test_an_alert_leads_to_a_runbook_that_begins_with_the_command_that_shows_the_cause(rule: dict[str, Any]) -> None:
+    runbooks = {
+        re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-"): text
+        for heading, text in sections("operating.md").items()
+    }
     page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
     assert page == "{{ $externalLabels.points_docs }}docs/operating.md"
-    assert anchor in runbooks
+    assert runbooks[anchor].startswith("\n```console\n$ ")
