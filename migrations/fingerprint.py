@@ -52,7 +52,7 @@ def head(connection: Connection) -> Head | None:
 
 def write(connection: Connection, revision: str, read_by: str) -> None:
     """Keep the fingerprint of what the migrations up to a revision have made."""
-    server, objects = _schema(connection)
+    server, objects = _schema(connection, valid_alone=True)
     known = [f"{name}={digest}" for name, digest in digests().items() if name <= revision]
     lines = [" ".join([read_by, server, *known]), *(f"{name}={digest}" for name, digest in objects.items())]
     # COMMENT takes no parameters, so PostgreSQL writes the text into the statement, quoted.
@@ -104,11 +104,14 @@ def _tables(names: Collection[str]) -> set[str]:
     return {name.removeprefix("table ") for name in names if name.startswith("table ")}
 
 
-def _schema(connection: Connection) -> tuple[str, dict[str, str]]:
-    """Return the major version of the server, and each object of the schema with a digest of its definition."""
+def _schema(connection: Connection, *, valid_alone: bool = False) -> tuple[str, dict[str, str]]:
+    """Return the major version of the server, and each object of the schema with a digest of its definition.
+
+    An index that is not valid is being built or dropped, or was when a migration was cut off: it is not kept.
+    """
     connection.execute(_WORDING)
     server = str(connection.execute(_SERVER).scalar_one())
-    return server, {row.name: row.digest for row in connection.execute(_SCHEMA)}
+    return server, {row.name: row.digest for row in connection.execute(_SCHEMA, {"valid_alone": valid_alone})}
 
 
 # How PostgreSQL words constants and names of a definition, for this transaction: an operator's settings are no change.
@@ -121,7 +124,7 @@ _WORDING = text("""
 _SERVER = text("SELECT CAST(current_setting('server_version_num') AS int) / 10000")
 _WHOLE = text("SELECT coalesce(obj_description(to_regclass('alembic_version'), 'pg_class'), '')")
 _HEAD = text("SELECT split_part(obj_description(to_regclass('alembic_version'), 'pg_class'), E'\\n', 1)")
-# Storage options and the tablespace are the operator's. An index that is not valid is left of a build that was cut off.
+# Storage options and the tablespace are the operator's.
 _SCHEMA = text("""
     WITH ours AS (
         SELECT oid, relname, relkind, relpersistence, relrowsecurity FROM pg_class
@@ -142,7 +145,7 @@ _SCHEMA = text("""
         FROM ours JOIN pg_constraint ON conrelid = ours.oid WHERE contype <> 'n' AND conparentid = 0
         UNION ALL
         SELECT 'index ' || CAST(indexrelid AS regclass) || ' of ' || relname, pg_get_indexdef(indexrelid)
-        FROM ours JOIN pg_index ON indrelid = ours.oid WHERE indisvalid
+        FROM ours JOIN pg_index ON indrelid = ours.oid WHERE indisvalid OR NOT :valid_alone
         UNION ALL
         SELECT 'trigger ' || tgname || ' of ' || relname, concat_ws(' ', pg_get_triggerdef(pg_trigger.oid), tgenabled)
         FROM ours JOIN pg_trigger ON tgrelid = ours.oid WHERE NOT tgisinternal

@@ -115,8 +115,11 @@ def _seen(engine: Engine, config: Config, script: Script) -> _Seen | str:
 
     def look(connection: Connection) -> None:
         held.extend(connection.execute(_HELD, known).scalars())
-        if connection.execute(_REVISION).scalar_one() == script.revision:
-            after = _State.of(connection)
+        after = _State.of(connection)
+        if connection.execute(_REVISION).scalar_one() != script.revision:
+            changed = fingerprint._differing(before.named, after.named)
+            held.extend(f"{one} by a part of it, after which it cannot run again" for one in changed)
+        else:
             rewritten = [f"{name} is written anew" for name in sorted(before.rewritten(after))]
             raise _Seen(rewritten + sorted(held), before.broken(after))
 

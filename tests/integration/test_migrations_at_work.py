@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 
 import migrations
 from tests.integration.disturbing import complaint
@@ -68,6 +69,8 @@ _CASES = [
     ("ALTER TABLE batches DROP digest", 'READ_BY = "0001"', None),
     ("ALTER TABLE batches DROP digest", 'READ_BY = "9999"',
      "READ_BY is 9999, but the code of {before} runs on until it is replaced."),
+    ("ALTER TABLE users ADD note int; DROP INDEX CONCURRENTLY IF EXISTS k", "",
+     "column note of users was added by a part of it, after which it cannot run again."),  # The last: it is not undone.
 ]  # fmt: skip
 
 
@@ -102,3 +105,12 @@ def test_what_would_hold_up_or_break_the_release_before_is_refused(
         config.set_main_option("version_locations", f"{_VERSIONS}\n{planted.parent}")
         script = ScriptDirectory.from_config(config).get_revision("9999")
         assert complaint(filled, config, script) == (sentence and sentence.format(before=before)), sql
+
+
+def test_an_index_whose_drop_waits_or_was_cut_off_is_no_change(filled: Engine) -> None:
+    with filled.connect() as reader, filled.connect().execution_options(isolation_level="AUTOCOMMIT") as dropping:
+        reader.exec_driver_sql("SELECT FROM uploads")
+        dropping.exec_driver_sql("SET statement_timeout = '50ms'")
+        with pytest.raises(OperationalError, match="statement timeout"):
+            dropping.exec_driver_sql("DROP INDEX CONCURRENTLY ix_uploads_age")
+        assert migrations.why_unfit(reader, whole=True) is None
