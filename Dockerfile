@@ -29,10 +29,12 @@ RUN pip install --no-deps --no-build-isolation . \
 FROM python:3.11-slim-trixie
 
 COPY --from=build /opt/points /opt/points
-# Lines are logged when they are written; bytecode was compiled above, and the file system is read-only.
+# Lines are logged when they are written. pip has compiled the packages; the base image leaves out the standard library's
+# bytecode, and on a read-only file system each start would compile it anew.
 ENV PATH="/opt/points/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
+RUN python -m compileall -q "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 # The code is in the environment; an empty folder cannot shadow it.
 WORKDIR /srv/points
 # For Flower's jobs; a volume mounted here takes over its owner.

@@ -36,8 +36,9 @@ test-fast: install-dev  ## The quick unit and integration tests: what to run aft
 	@$(PYTEST) $(PARALLEL) $(CORES) -m "not alone and not long" tests/unit tests/integration
 
 check: install-dev  ## Format, lint, types, import direction, known vulnerabilities, every test.
+	@rm -f .pytest_cache/containers
 	@DURATIONS="$(DURATIONS)" .ci/check
-	@echo "Tested on $$(uname -sm). Untested: any other system or processor (macOS, arm), and containers, which were not built or run."
+	@echo "Tested on $$(uname -sm). Untested: any other system or processor (macOS, arm), and $$(cat .pytest_cache/containers 2> /dev/null || echo 'containers, which were not built or run')."
 
 install: $(VENV)/.installed  ## The virtual environment, with what the service needs.
 

@@ -24,13 +24,17 @@ def succeeds(*words: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def repository(tree: Path) -> Path:
-    """Make a repository of what stands here, with a section that waits for its release."""
+def copy(tree: Path, *more: str) -> None:
     tree.mkdir()
-    for name in _COPIED:
+    for name in [*_COPIED, *more]:
         whole = (ROOT / name).is_dir()
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, tree / name, ignore=ignored) if whole else shutil.copy(ROOT / name, tree)
+
+
+def repository(tree: Path) -> Path:
+    """Make a repository of what stands here, with a section that waits for its release."""
+    copy(tree)
     text = (tree / "CHANGELOG.md").read_text().replace("## Unreleased\n", "## Earlier\n")
     (tree / "CHANGELOG.md").write_text(f"{text}\n## Unreleased\n\nA thing.\n")
     for words in (["init", "--quiet"], ["config", "user.name", "T"], ["config", "user.email", "t@example.com"]):
