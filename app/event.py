@@ -65,7 +65,7 @@ class Event(NamedTuple):
         says("When it happened. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z"),
         Shown(name="timestamp"),
     ]
-    sequence: Annotated[Id, says("Its place in the log: 1, 2, 3 … without a gap, for each organization and mode.", 4)]
+    sequence: Annotated[Id, says("Its place in the log: 1, 2, 3 … without a gap but for `restored_at`.", 4)]
     sandbox: Annotated[bool, says("It is in the log of the sandbox.", False)]
     # None if it cannot be read from what is stored.
     data: Annotated[
@@ -80,6 +80,14 @@ class Event(NamedTuple):
         ),
         Shown(described=dict[str, Any]),
     ]
+    restored_at: Annotated[
+        datetime | None,
+        says(
+            "When the service was last restored from a backup before this event; absent if it never was. A restore"
+            " takes back what happened shortly before it, and the next sequence is 1,000,000,000 higher.",
+            default_factory=str,
+        ),
+    ] = None
 
     @property
     def name(
@@ -113,7 +121,7 @@ PlatformEvent = create_model(
     __doc__="One thing that happened to a user or an organization. An event never changes.",
     type=(str, says_one_of(event_types.PLATFORM_TYPES, "What happened.", "user.registered")),
     id=(_Name, says("The id of the event.", "evt_9")),
-    sequence=(Id, says("Its place in the log of the platform: 1, 2, 3 … without a gap.", 4)),
+    sequence=(Id, says("Its place in the log of the platform: 1, 2, 3 … without a gap but for `restored_at`.", 4)),
     sandbox=(bool, says("Always false: the platform has one log.", False)),
     organization=(
         Null,
@@ -210,6 +218,34 @@ def page(
     return [_event(row) for row in connection.execute(_PAGE, parameters)]
 
 
+def read_on(
+    connection: Connection,
+    scope: Scope,
+    *,
+    after: int,
+    types: Sequence[str] | None,
+    limit: int,
+    looked_at_max: int,
+    last_sequence: int,
+) -> tuple[list[Event], int]:
+    """Return the next events of a log up to its last, and the sequence up to which there is no other."""
+    up_to = min(after + looked_at_max, last_sequence)
+    found = page(connection, scope, after=after, types=types, limit=limit, up_to=up_to)
+    if len(found) == limit:
+        up_to = found[-1].sequence
+    elif not found and up_to < last_sequence:  # A restore may have skipped all numbers for a long way.
+        parameters = {**scope._asdict(), "up_to": up_to, "last_sequence": last_sequence}
+        up_to = connection.execute(_NEXT, parameters).scalar_one() - 1
+    return found, up_to
+
+
+_NEXT = text("""
+    SELECT least((SELECT sequence FROM events
+                  WHERE organization_id = :organization_id AND sandbox = :sandbox AND sequence > :up_to
+                  ORDER BY organization_id, sandbox, sequence LIMIT 1), :last_sequence + 1)
+""")
+
+
 class _Stored(NamedTuple):
     """What is stored of an event, and what only it needs of its batch."""
 
@@ -227,12 +263,16 @@ class _Stored(NamedTuple):
     idempotency_key: str | None
     metadata: Mapping[str, str] | None
     approved_at: datetime | None
+    restored_at: datetime | None
 
 
 # Each batch and reversal is looked up by itself: PostgreSQL may make the plan while the tables are small, and keeps it.
 _PAGE = text(f"""
     SELECT e.id, e.organization_id, e.type, e.created_at, e.sequence, e.sandbox, CAST(e.data AS text), e.batch_id,
            e.reversal_id, e.send_at, e.credited, e.idempotency_key, b.metadata, b.approved_at,
+           (SELECT restored_at FROM restores r
+            WHERE (r.organization_id, r.sandbox) = (e.organization_id, e.sandbox) AND r.skipped_to < e.sequence
+            ORDER BY r.skipped_to DESC LIMIT 1),
            {batches.columns_as("b.")}, {reversals.columns_as("r.")}
     FROM (SELECT * FROM events
           WHERE organization_id = :organization_id AND sandbox = :sandbox AND sequence > :after AND sequence <= :up_to
@@ -255,6 +295,7 @@ def _event(row: Sequence[Any]) -> Event:
         sequence=stored.sequence,
         sandbox=stored.sandbox,
         data=_data(stored, row[_OWN:]),
+        restored_at=stored.restored_at,
     )
 
 

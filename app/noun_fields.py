@@ -57,8 +57,9 @@ def page_of(model: type[BaseModel], called: str, plural: str, rows: str = "") ->
 
 
 def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:
-    """Return an example of a model: each field has its own example, unless `changes` has another."""
-    own = {name: field.examples or [_part(field.annotation)] for name, field in model.model_fields.items()}
+    """Return an example of a model: each field that is always there has its own, unless `changes` has another."""
+    shown = {name: field for name, field in model.model_fields.items() if field.default_factory is None}
+    own = {name: field.examples or [_part(field.annotation)] for name, field in shown.items()}
     assert changes.keys() <= own.keys()
     return {name: changes[name] if name in changes else examples[0] for name, examples in own.items()}
 
@@ -136,7 +137,12 @@ class NounField:
         """Its type and its description, as pydantic takes them."""
         if not self._is_moment:
             return self.note.described or self.kind, self.field
-        return (Time | None if self._may_be_null else Time), self.field
+        return (Time | None if self._may_be_null and not self.may_be_absent else Time), self.field
+
+    @property
+    def may_be_absent(self) -> bool:
+        """It is left out where it is None: its description has a factory of a default."""
+        return self.field.default_factory is not None
 
     @property
     def _is_moment(self) -> bool:
@@ -197,6 +203,8 @@ def payload_of(
     """Return the function that makes a payload, compiled from its source: as fast as a function written by hand."""
     tree: dict[str, str | dict[str, str]] = {}
     for said in fields:
+        if said.may_be_absent:
+            continue
         part, dot, name = said.name.partition(".")
         node: dict[str, Any] = tree.setdefault(part, {}) if dot else tree  # type: ignore[assignment]
         node[name if dot else part] = said.value(is_json=is_json)
@@ -210,7 +218,12 @@ def payload_of(
         without = parts[name].null_without
         return f"None if row.{without} is None else {source(value)}" if without else source(value)
 
+    rare = "".join(
+        f" | ({{}} if row.{said.attribute} is None else {{{said.name!r}: {said.value(is_json=is_json)}}})"
+        for said in fields
+        if said.may_be_absent
+    )
     names: dict[str, Any] = {"timestamp": timestamp, "exact_sum": exact_sum}
-    exec(f"def payload(row): return {source(tree)}", names)  # noqa: S102  # nosec B102  # Our own words.
+    exec(f"def payload(row): return {source(tree)}{rare}", names)  # noqa: S102  # nosec B102  # Our own words.
     payload: Callable[[Any], dict[str, Any]] = names["payload"]
     return payload

@@ -35,6 +35,7 @@ USER_REGISTERED, USERS_REGISTERED = "user.registered", "users.registered"
 USER_CHANGED, USER_ERASED = "user.changed", "user.erased"
 PLATFORM_KEY_MADE, PLATFORM_KEY_REVOKED = "platform_key.made", "platform_key.revoked"
 SECRETS_REENCRYPTED = "webhooks.reencrypted"
+DATABASE_RESTORED = "database.restored"
 
 DETAIL_LENGTH_MAX = 255
 # What an organization's actions are about: the first part of their words.

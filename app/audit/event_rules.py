@@ -1,6 +1,7 @@
 """The audit rules about the logs of organizations and of the platform, in the form of `app.audit.rules`."""
 
 from app.events.event_types import PLATFORM
+from app.events.restores import skipped_after
 from app.events.sequencer import DIGESTED
 from app.postgres.database import digest
 
@@ -22,20 +23,25 @@ _DROPPED = """
 _IS_KEPT = "c.changed_at > coalesce(l.dropped_until, '-infinity')"
 
 EVENT_RULES = {
-    # An event without a number is in no log yet: the sequencer numbers it after the commit.
-    "event sequences rise by one, from the first kept to the last": """
+    # An event without a number is in no log yet: the sequencer numbers it after the commit. No two have one
+    # number, so as many events as numbers, all of them within, leave no gap.
+    "event sequences rise by one, from the first kept to the last": f"""
         SELECT CASE coalesce(l.organization_id, e.organization_id) WHEN 0 THEN 'the platform'
                     ELSE format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
                                 CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) END AS subject,
-               format('%s events from %s to %s, where %s to %s are kept', coalesce(e.count, 0),
+               format('%s events from %s to %s, where %s to %s are kept, but for %s', coalesce(e.count, 0),
                       coalesce(e.first::text, 'none'), coalesce(e.last::text, 'none'), coalesce(l.dropped_to + 1, 1),
-                      coalesce(l.last_sequence, 0)) AS seen
-        FROM event_logs l
+                      coalesce(l.last_sequence, 0), coalesce(l.skipped, 0)) AS seen
+        FROM (SELECT *, {skipped_after("l", "l.dropped_to")} AS skipped FROM event_logs l) l
         FULL JOIN (SELECT organization_id, sandbox, count(*) AS count, min(sequence) AS first, max(sequence) AS last
                    FROM events GROUP BY 1, 2) e
                ON (e.organization_id, e.sandbox) = (l.organization_id, l.sandbox)
-        WHERE coalesce(e.count, 0) <> coalesce(l.last_sequence - l.dropped_to, 0)
-           OR e.first <> coalesce(l.dropped_to, 0) + 1 OR e.last <> coalesce(l.last_sequence, 0)
+        WHERE coalesce(e.count, 0) <> coalesce(l.last_sequence - l.dropped_to - l.skipped, 0)
+           OR e.first <= coalesce(l.dropped_to, 0) OR e.last > coalesce(l.last_sequence, 0)
+           OR EXISTS (SELECT FROM restores r
+                      JOIN events s ON (s.organization_id, s.sandbox) = (r.organization_id, r.sandbox)
+                                   AND s.sequence BETWEEN r.skipped_from AND r.skipped_to
+                      WHERE (r.organization_id, r.sandbox) = (l.organization_id, l.sandbox))
         ORDER BY coalesce(l.organization_id, e.organization_id), coalesce(l.sandbox, e.sandbox)""",
     # What was refused has no time of its own: at the earliest it was when the batch was accepted. A batch that was
     # cancelled may have awaited an approval. One with `awaiting_since` was approved before, and awaited another.

@@ -18,6 +18,7 @@ _COMMANDS = {
     "up": ("app.cli.up", "Run the whole service in this terminal until Ctrl-C."),
     "status": ("app.cli.status", "Show whether all is well, and what runs where."),
     "migrate": ("app.cli.operating", "Bring the database up to date."),
+    "restored": ("app.cli.operating", "Leave ids and numbers behind after a restore from a backup."),
     "organizations": ("app.cli.organizations", "Make, show, refill, disable and suspend organizations."),
     "keys": ("app.cli.access", "Make, list and revoke API keys."),
     "platform-keys": ("app.cli.access", "Make, list and revoke the keys of the platform's own programs."),

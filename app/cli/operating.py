@@ -1,4 +1,4 @@
-"""`points migrate`, `points audit` and `points webhooks`: what keeps the whole service in order."""
+"""`points migrate`, `restored`, `audit` and `webhooks`: what keeps the whole service in order."""
 
 import time
 from collections import Counter
@@ -10,10 +10,12 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection
 
 import migrations
+from app.actions import log as actions
 from app.audit.run import BREACHES_SHOWN_MAX
 from app.audit.run import audit as audit_books
 from app.cli.answer import Answer, columns, document
 from app.cli.operator_command import change_command, operator_command
+from app.events.restores import SKIPPED, leave_behind
 from app.members import second_factor
 from app.messaging import worker_counters
 from app.postgres.database import snapshot
@@ -30,6 +32,20 @@ def migrate() -> Answer:
     revision = migrations.revision()
     newer = "" if revision == migrations.newest() else f", later than this release's {migrations.newest()}"
     return Answer({"revision": revision}, sentence=f"The database is at revision {revision}{newer}.")
+
+
+@click.command()
+@change_command
+def restored(connection: Connection) -> Answer:
+    """Leave behind what was given after the moment of a backup: its ids, and the numbers of its events.
+
+    Give it once, after a restore or a takeover that lost commits, before web and workers start. Then nothing
+    new has an id or a number that a caller has seen, and each later event tells restored_at.
+    """
+    noted = leave_behind(connection)
+    actions.record(connection, actions.DATABASE_RESTORED)
+    sentence = f"Ids go on {SKIPPED:,} higher, and so do the numbers of {counted(noted.event_logs, 'event log')}."
+    return Answer({**noted._asdict(), "skipped": SKIPPED}, sentence=sentence)
 
 
 @click.command()

@@ -127,9 +127,9 @@ _DROP = text("""
         SELECT clock_timestamp() - make_interval(days => :older_than_days) AS kept_from
     ), log AS (
         SELECT l.organization_id, l.sandbox, l.dropped_to FROM event_logs l
-        WHERE EXISTS (SELECT FROM events e
-                      WHERE (e.organization_id, e.sandbox) = (l.organization_id, l.sandbox)
-                        AND e.sequence = l.dropped_to + 1 AND e.created_at < (SELECT kept_from FROM time))
+        WHERE (SELECT created_at FROM events e
+               WHERE (e.organization_id, e.sandbox) = (l.organization_id, l.sandbox) AND e.sequence > l.dropped_to
+               ORDER BY e.organization_id, e.sandbox, e.sequence LIMIT 1) < (SELECT kept_from FROM time)
         LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ), oldest AS (
         SELECT e.organization_id, e.sandbox, e.sequence, e.created_at,

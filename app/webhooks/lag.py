@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from app.events.restores import skipped_after
 from app.webhooks.webhook import STATUSES, Webhook, webhooks
 
 
@@ -28,7 +29,8 @@ def lags(connection: Connection) -> list[Lag]:
 
 # `next` is the first kept event after the position.
 _LAGS = text(f"""
-    SELECT {webhooks.columns_as("w.")}, greatest(coalesce(l.last_sequence, 0) - w.position, 0) AS lag_events,
+    SELECT {webhooks.columns_as("w.")},
+           greatest(coalesce(l.last_sequence, 0) - w.position - {skipped_after("w", "w.position")}, 0) AS lag_events,
            CAST(greatest(coalesce(extract(epoch FROM clock_timestamp() - next.created_at), 0), 0) AS float)
                AS lag_seconds
     FROM webhooks w

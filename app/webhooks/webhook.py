@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from app.errors import LimitReached, PointsError
-from app.event import Event
-from app.event import page as page_of_events
+from app.event import Event, read_on
 from app.events import event_types
 from app.events.event_types import GLOB, PATTERNS, types_like
 from app.fields.field import Field, FieldFault, Schema, kind
@@ -203,17 +202,15 @@ def upcoming(connection: Connection, webhook: Follower, *, last_sequence: int) -
 
     A ping is only for the webhook that it names, with any types.
     """
-    up_to = min(webhook.position + _LOOKED_AT_MAX, last_sequence)
-    events = page_of_events(
+    events, up_to = read_on(
         connection,
         Scope(webhook.organization_id, webhook.sandbox),
         after=webhook.position,
         types=event_types.matching((*webhook.types, event_types.PING)),
         limit=_EVENTS_READ_MAX,
-        up_to=up_to,
+        looked_at_max=_LOOKED_AT_MAX,
+        last_sequence=last_sequence,
     )
-    if len(events) == _EVENTS_READ_MAX:
-        up_to = events[-1].sequence
     return [event for event in events if _is_for(event, webhook)], up_to
 
 

@@ -24,7 +24,7 @@ def downgrade() -> None:
         " actions, used_forms, service_secrets, uploads, upload_parts, users, former_addresses, reversals,"
         " reversal_entries, batches, transactions, held_transactions, held_listing, user_balances,"
         " unfolded_batches, unfolded_claims, refills, daily_sums, unnumbered_events, events, event_logs,"
-        " mails, webhooks, webhook_deliveries, api_requests, key_days, points_given_back, user_entries,"
+        " restores, mails, webhooks, webhook_deliveries, api_requests, key_days, points_given_back, user_entries,"
         " kept_answers"
     )
     op.execute(

@@ -824,7 +824,7 @@ CREATE TABLE unnumbered_events (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- An event with its sequence: 1, 2, 3 … for each organization and mode, and for the platform (`organization_id` 0),
--- without a gap. `idempotency_key` is a copy: the batch or the reversal forgets its own before the event is dropped.
+-- without a gap but for `restores`. `idempotency_key` is a copy: the batch or the reversal forgets its own before the event is dropped.
 -- `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,
@@ -858,6 +858,17 @@ CREATE TABLE event_logs (
     CONSTRAINT pk_event_logs PRIMARY KEY (organization_id, sandbox),
     CONSTRAINT ck_event_logs_dropped_until_a_moment CHECK ((dropped_to = 0) = (dropped_until IS NULL))
 ) WITH (fillfactor = 50);
+
+-- The sequences of a log that are of no event, because the database was restored from a backup (app/events/restores.py).
+CREATE TABLE restores (
+    organization_id bigint NOT NULL,
+    skipped_from bigint NOT NULL,
+    skipped_to bigint NOT NULL,
+    restored_at timestamptz NOT NULL,
+    sandbox boolean NOT NULL,
+    CONSTRAINT pk_restores PRIMARY KEY (organization_id, sandbox, skipped_to),
+    CONSTRAINT ck_restores_skipped_in_order CHECK (skipped_from BETWEEN 1 AND skipped_to)
+);
 
 -- What members are told by mail (app/mail). The sequencer writes an event as `news`; of that the worker makes a row
 -- `waiting` for each member whom it concerns, and what one mail tells is `done` with it. At `due_at` comes what is next:
@@ -1088,4 +1099,5 @@ CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
 CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
     FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
     EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER restores_written_once BEFORE DELETE OR UPDATE ON restores FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills FOR EACH ROW EXECUTE FUNCTION refuse_change();

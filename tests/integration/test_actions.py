@@ -10,6 +10,7 @@ import pytest
 from cryptography.fernet import Fernet
 from flask.testing import FlaskClient
 
+from app.cli import points
 from app.cli.access import keys, members, platform_keys
 from app.cli.answer import Answer
 from app.cli.operating import webhooks
@@ -44,7 +45,9 @@ def _new(since: list[ActionRow]) -> list[tuple[str, int | None, int | None, str 
 
 
 def _command(group: click.Group, name: str, *arguments: Any) -> Answer:
-    callback = group.commands[name].callback
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    callback = command.callback
     assert callback is not None
     *places, last = arguments or ((),)
     named = last if isinstance(last, dict) else {}
@@ -85,6 +88,7 @@ def test_every_command_that_changes_something_writes_who_gave_it(
          [("user.changed", None, 1, "email, last_name")]),
         *((users, "import", (file,), written) for written in ([("users.registered", None, None, "2")], [])),
         (webhooks, "reencrypt", (), [("webhooks.reencrypted", None, None, "0")]),
+        (points, "restored", (), [("database.restored", None, None, None)]),
     ]  # fmt: skip
     for group, name, arguments, written in wanted:
         before = _log()

@@ -29,6 +29,7 @@ _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_i
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
 _MAIL = "INSERT INTO mails (organization_id, sandbox, kind, state, member_id, link)"
 _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
+_RESTORE = "INSERT INTO restores (organization_id, sandbox, skipped_from, skipped_to, restored_at)"
 
 _CREDITED, _HELD, _UNPAID = (f"WHERE (batch_id, position) = ({place})" for place in ("1, 0", "1, 1", "2, 0"))
 
@@ -71,6 +72,9 @@ REFUSED = [
     ("ck_event_logs_dropped_to_in_range", f"{_LOG} VALUES (1, false, 1, -1, now())"),
     ("ck_event_logs_dropped_until_a_moment", f"{_LOG} VALUES (1, false, 1, 1, NULL)"),
     ("pk_event_logs", f"{_LOG} VALUES (1, false, 1, 0, NULL), (1, false, 2, 0, NULL)"),
+    ("ck_restores_skipped_in_order", f"{_RESTORE} VALUES (1, false, 0, 2, now())"),
+    ("ck_restores_skipped_in_order", f"{_RESTORE} VALUES (1, false, 3, 2, now())"),
+    ("pk_restores", f"{_RESTORE} VALUES (1, false, 1, 2, now()), (1, false, 2, 2, now())"),
     ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
     ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', '')"),

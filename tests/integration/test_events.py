@@ -8,6 +8,7 @@ import pytest
 from app import api_keys, organizations
 from app.batches import schedule
 from app.events import event_types, log, sequencer
+from app.events.restores import SKIPPED, leave_behind
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
 from app.scope import Scope
@@ -164,6 +165,50 @@ def test_events_past_their_time_are_dropped_in_steps_and_the_numbers_go_on() -> 
     gone, kept = (create_app().test_client().get(f"/v1/events?after={after}", headers=headers) for after in (4, 5))
     assert (gone.status_code, gone.get_json()["additional_data"]) == (410, {"code": "events_expired", "oldest": 6})
     assert (list(gone.get_json()["errors"]), kept.status_code) == (["after"], 200)
+
+
+def test_what_a_restore_skips_is_passed_in_one_step_told_by_each_later_event_and_dropped_like_others() -> None:
+    organization_id = books.make_organization(100)
+    headers = {"Authorization": f"Bearer {books.make_live_key(organization_id)}"}
+    last = [event["sequence"] for event in events_of(organization_id)][-1]
+    first, second = books.run(leave_behind), books.run(leave_behind)
+    end = last + 2 * SKIPPED
+    for types in ("", "&types=ping"):
+        page = create_app().test_client().get(f"/v1/events?after={last + 3}{types}", headers=headers).get_json()
+        assert page["data"] == {"events": [], "last_sequence": end}
+    for _ in range(2):
+        books.issue_now(organization_id, [ANN], 1)
+    told = [(event["sequence"], event.get("restored_at")) for event in events_of(organization_id, after=last - 1)]
+    assert first.restored_at < second.restored_at
+    restored_at = timestamp(second.restored_at)
+    assert told == [(last, None), (end + 1, restored_at), (end + 2, restored_at)]
+    assert books.breaches() == []
+    books.rewrite(f"UPDATE events SET created_at = '2020-01-01Z' WHERE organization_id = {organization_id}")
+    assert [books.run(sequencer.drop_old_events, older_than_days=90, at_most=last) for _ in range(3)] == [last, 2, 0]
+    assert _named() == set()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM restores WHERE organization_id = 1 AND NOT sandbox",
+        "UPDATE event_logs SET last_sequence = last_sequence + 1 WHERE organization_id = 1 AND NOT sandbox",
+        "DELETE FROM events WHERE organization_id = 1 AND sequence = 1",
+        "UPDATE events SET sequence = 500 WHERE organization_id = 1 AND sequence = 1",
+    ],
+)
+def test_a_gap_that_no_restore_has_noted_is_named(statement: str) -> None:
+    books.issue_now(books.make_organization(100), [ANN], 1)
+    number_all()
+    books.run(leave_behind)
+    assert _named() == set()
+    books.rewrite(statement)
+    assert _named() == {"organization 1, live"}
+
+
+def _named() -> set[str]:
+    """Return whose events the audit does not find numbered one after the other."""
+    return {breach.subject for breach in books.breaches() if breach.rule.startswith("event sequences")}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from standardwebhooks import WebhookVerificationError
 
 from app.encryption import encrypted
 from app.errors import InvalidRequest
+from app.events.restores import SKIPPED, leave_behind
 from app.pages import lists
 from app.pages.filters import Filters
 from app.postgres.database import transaction
@@ -277,6 +278,12 @@ def test_of_many_that_are_not_asked_for_the_few_are_found(
     hooks.write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
     _deliver(webhook)
     assert _after(webhook, receiver) == [18, 19, 20, 27]
+    books.run(leave_behind)
+    assert books.run(lags)[0].events == 0
+    hooks.write(organization_id, "key.created", "key.revoked")
+    assert books.run(lags)[0].events == 2
+    _deliver(webhook)
+    assert _after(webhook, receiver)[4:] == [29 + SKIPPED]
 
 
 def test_a_ping_is_for_the_webhook_that_was_pinged(organization_id: int, receiver: Receiver) -> None:

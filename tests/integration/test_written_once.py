@@ -8,6 +8,7 @@ import pytest
 from app import api_keys
 from app.batches import key_limits, schedule
 from app.erasing.erase import erase_user
+from app.events.restores import leave_behind
 from app.ledger.registering import change_user
 from app.ledger.returns import extend
 from app.members import links, members
@@ -106,6 +107,8 @@ REFUSED = [
     ("events_written_once", "UPDATE events SET batch_id = 2 WHERE batch_id = 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET dropped_to = 0, dropped_until = NULL"),
+    ("restores_written_once", "UPDATE restores SET restored_at = 'epoch'"),
+    ("restores_written_once", "DELETE FROM restores"),
     *(("api_keys_made_once", f"UPDATE api_keys SET {change}") for change in (
         "scopes = '{read}'", "expires_at = now()", "batch_limit = 1", "daily_limit = 1", "organization_id = 2",
         "sandbox = NOT sandbox", "hash = sha256(id::text::bytea)",
@@ -176,6 +179,7 @@ def _write_one_of_each() -> None:
     assert books.queue_reversal(held, batch_id=7, idempotency_key="once") == 9
     books.let_days_pass(2)
     books.return_unclaimed()
+    books.run(leave_behind)
     assert books.breaches() == []
 
 

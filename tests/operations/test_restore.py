@@ -4,19 +4,26 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.ledger.refill import refill
 from app.postgres.database import transaction
+from app.webhooks import delivery
+from app.webhooks.webhook import Webhook
 from tests.deadline import until
-from tests.integration import books
+from tests.integration import books, hooks
 from tests.operations.server import Server
 from tests.operations.shown import figures
+from tests.receiver import Receiver
 from tests.unit.deployment.files import ROOT
 
 # What an operator is told to write, so that just that is tried.
 _PAGE = (ROOT / "docs" / "backup.md").read_text()
+_LAST_IDS = "SELECT coalesce(last_value, 0) FROM pg_sequences WHERE schemaname = 'public'"
 
 
 def _told(form: str, archive: Path) -> str:
@@ -32,8 +39,17 @@ def _status_of(batch: int) -> str | None:
     return None if found is None else str(found)
 
 
+@pytest.fixture
+def receiver(environment: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    hooks.allow_receivers_here(monkeypatch)
+    with Receiver().running() as running:
+        yield running
+
+
 @pytest.mark.long
-def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restore_has_exactly_what_was_there_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
+) -> None:
     server = Server.migrated(tmp_path / "server")
     archive = server.folder(tmp_path / "archive")
     backup = server.folder(tmp_path / "backup")
@@ -41,13 +57,17 @@ def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: 
     with server.running(monkeypatch):
         acme = books.make_organization(1_000)
         books.make_users("ada@example.com")
+        webhook = hooks.make(acme, receiver.url)
         before_the_backup = books.issue_now(acme, ["ada@example.com", "held@example.com"], 10)
         server.tool("pg_basebackup", f"--pgdata={backup}", "--checkpoint=fast", "--wal-method=stream")
         server.tool("pg_verifybackup", str(backup))
         after_the_backup = books.issue_now(acme, ["ada@example.com"], 20)
         accepted = books.queue_batch(acme, ["grace@example.com"], 30)
+        kept = _push(webhook, receiver)[-1]["sequence"]
         moment = server.ask("SELECT clock_timestamp()")
         too_late = books.issue_now(acme, ["ada@example.com", "late@example.com"], 40)
+        books.run(refill, acme, 7, sandbox=True)
+        assert [event["sequence"] for event in _push(webhook, receiver)] == [kept + 1, kept + 2]
         server.archive_log()
 
     command = _told(r"restore_command = '(.*)'", archive)
@@ -57,22 +77,38 @@ def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: 
         batches = (before_the_backup, after_the_backup, accepted, too_late)
         assert [_status_of(batch) for batch in batches] == ["issued", "issued", "queued", None]
         assert (books.balance_of(acme), books.balance_of_user("ada@example.com")) == (960, 30)
-        assert _audit()["balanced"] is True
+        assert _points("audit")["balanced"] is True
         # It goes on from there: what was accepted is issued, once, and no id is given a second time.
-        books.execute(*re.findall(r"-c \"(SELECT setval.*)\"", _PAGE))
+        told = _points(_told(r"\$ points (restored)\n", archive))
+        assert min(books.values(_LAST_IDS)) >= told["skipped"]
         books.drain_all(acme)
         assert _status_of(accepted) == "issued"
         assert books.issue_now(acme, ["ada@example.com"], 5) > too_late + 100_000
-        assert (books.balance_of(acme), _audit()["breaches"]) == (925, [])
-        assert min(*books.make_users("new@example.com"), books.make_organization()) > 100_000
+        books.run(refill, acme, 7, sandbox=True)
+        # A receiver that drops what it knows takes each event, and is told of the restore.
+        first = kept + told["skipped"] + 1
+        taken = [(event["sequence"], event["restored_at"]) for event in _push(webhook, receiver)]
+        assert taken == [(first, told["restored_at"]), (first + 1, told["restored_at"])]
+        assert books.values("SELECT sequence FROM events WHERE sandbox") == [told["skipped"] + 1]
+        assert (books.balance_of(acme), _points("audit")["breaches"]) == (925, [])
 
 
-def _audit() -> dict[str, object]:
-    """Return what `points audit` says of the database that this process is the service of."""
+def _points(command: str) -> dict[str, Any]:
+    """Return what a command says of the database that this process is the service of."""
     program = Path(sys.executable).with_name("points")
-    done = subprocess.run([str(program), "audit", "--json"], capture_output=True, text=True, check=False)
-    found: dict[str, object] = json.loads(done.stdout)
+    done = subprocess.run([str(program), command, "--json"], capture_output=True, text=True, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def _push(webhook: Webhook, receiver: Receiver) -> list[dict[str, Any]]:
+    """Number and deliver what waits for a webhook; return the events that came and that were not known by then."""
+    known = [call.event for call in receiver.calls]
+    numbers, ids = ({event[name] for event in known} for name in ("sequence", "id"))
+    hooks.number(webhook.organization_id)
+    delivery.deliver(webhook.id, tell=lambda _: None)
+    came = [call.event for call in receiver.calls[len(known) :]]
+    return [event for event in came if event["sequence"] not in numbers and event["id"] not in ids]
 
 
 def test_a_segment_that_is_archived_already_is_no_failure_unless_it_is_another(tmp_path: Path) -> None:

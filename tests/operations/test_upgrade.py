@@ -35,7 +35,7 @@ _LINES = ("web", "worker", "deliveries", "beat")
 _CALLS = 10
 # What a visit to the console fills, what the upkeep of hours and days does, and what is gone within seconds.
 _LEFT_EMPTY = {"mails", "member_sessions", "second_factors", "service_secrets", "upload_parts", "uploads", "used_forms"}
-_LEFT_EMPTY |= {"daily_sums", "held_transactions", "user_balances"}
+_LEFT_EMPTY |= {"daily_sums", "held_transactions", "restores", "user_balances"}
 _LEFT_EMPTY |= {"points_given_back", "unfolded_batches", "unfolded_claims", "unnumbered_events"}
 
 

@@ -19,7 +19,7 @@ from app.api.requests.query import EventsRequest, parse_events_request, query
 from app.api.sending.wait_slots import WaitSlots
 from app.api_keys import Caller
 from app.errors import InvalidRequest, PointsError
-from app.event import Event, LogState, PlatformEvent, events, page, render_anyway, state_of
+from app.event import Event, LogState, PlatformEvent, events, read_on, render_anyway, state_of
 from app.events.event_types import PLATFORM, PLATFORM_TYPES
 from app.messaging import process_redis
 from app.noun_fields import says
@@ -165,19 +165,17 @@ def _read(log: _Log, asked: EventsRequest, after: int | None) -> _Found:
         state = state_of(connection, log.scope)
         if after is None:
             after = state.dropped_to
-        up_to = min(state.last_sequence, after + LOOKED_AT_MAX)
-        events = page(
+        events, up_to = read_on(
             connection,
             log.scope,
             after=after,
             types=asked.types,
             limit=asked.limit,
-            up_to=up_to,
+            looked_at_max=LOOKED_AT_MAX,
+            last_sequence=state.last_sequence,
         )
         # Read again: events that were dropped in the meantime may be missing from the page.
         _refuse_outside(after, state_of(connection, log.scope))
-    if len(events) == asked.limit:
-        up_to = events[-1].sequence
     return _Found(events, up_to, up_to == state.last_sequence)
 
 

@@ -25,6 +25,9 @@ class Event:
 
     Or of the platform: then `organization` is empty, and `data` alone says what it is about.
 
+    A restore from a backup takes back what happened shortly before `restored_at` (None: there was none), and skips
+    numbers: a gap before an event with another `restored_at` than the last one had is no lost event.
+
     `id` is stable. `data` is what it is about, as JSON. In `batch.issued`, `data["batch"]` is as in the list.
     `document` is the whole event as it came, including fields that this class does not know. `request_id` is that of
     the page in which it came; None if a webhook brought it.
@@ -39,6 +42,7 @@ class Event:
     organization: Mapping[str, Any]
     document: Mapping[str, Any]
     version: str | None = None
+    restored_at: datetime | None = None
     request_id: str | None = field(default=None, compare=False)
 
 
