@@ -21,6 +21,7 @@ from benchmarks import (
     send,
     several,
     tables,
+    year,
 )
 from benchmarks import publish as publishing
 from benchmarks.options import NotMeasured, Options
@@ -41,9 +42,10 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "adopting": adopting.measure,
     "apart": apart.measure,
     "scale": scale.measure,
+    "year": year.measure,
 }
 # They take too long to be measured with all others.
-_ONLY_IF_NAMED = {"scale"}
+_ONLY_IF_NAMED = {"scale", "year"}
 
 
 @click.command()
@@ -52,7 +54,7 @@ _ONLY_IF_NAMED = {"scale"}
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1), help="Measurements of each figure.")
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
 @click.option("--output", default=results.RESULTS, type=click.Path(path_type=Path), help="Where the figures are kept.")
-@click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
+@click.option("--quick", is_flag=True, help="Leave out 10 million rows; a year has 3 days.")
 @click.option("--rows", default=100_000_000, show_default=True, help="Where the section `scale` ends.")
 @click.option("--publish", is_flag=True, help="Write the plots and the tables into the pages.")
 def main(

@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from app.postgres.connections import discard_inherited_connections, engine
 from app.settings import settings
@@ -10,9 +11,9 @@ from benchmarks.service import Service
 
 
 @contextlib.contextmanager
-def in_this_process(service: Service) -> Iterator[None]:
-    """Point the application's functions in this process to the servers of a service."""
-    addresses = {"DATABASE_URL": service.database_url, "REDIS_URL": service.redis_url}
+def in_this_process(service: Service, settings_too: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Point the application's functions in this process to the servers of a service, with its settings."""
+    addresses = {"DATABASE_URL": service.database_url, "REDIS_URL": service.redis_url, **settings_too}
     former = {name: os.environ.get(name) for name in addresses}
     os.environ.update(addresses)
     settings.cache_clear()

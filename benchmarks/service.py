@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -44,6 +45,7 @@ class Service:
     """A running service; `running` starts one."""
 
     def __init__(self, folder: Path, port: int, checkout: Path = ROOT) -> None:
+        self.folder = folder
         self._datadir = DataDir(folder)
         self._checkout = checkout
         self.port = port
@@ -152,7 +154,9 @@ def stop_with_us() -> None:
 
 
 @contextlib.contextmanager
-def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[Service]:
+def running(
+    *, worker_events: bool = False, checkout: Path = ROOT, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Service]:
     """Start a service in a temporary folder; stop it and remove everything at the end.
 
     It runs a checkout's code, in the environment that `make install` made there, or else in this one.
@@ -160,12 +164,12 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
     with tempfile.TemporaryDirectory(prefix="points-bench-") as name:
         folder, port = Path(name), ports.any_free()
         options = ["--port", str(port), "--flower-port", str(ports.any_free()), "--data-dir", name]
-        environment = _environment(checkout) | given_settings()
-        environment |= {"POINTS_RATE_LIMIT": "off", "POINTS_WORKER_EVENTS": str(worker_events).lower()}
+        own = _environment(checkout) | given_settings() | {**environment}
+        own |= {"POINTS_RATE_LIMIT": "off", "POINTS_WORKER_EVENTS": str(worker_events).lower()}
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
                 [*_points(checkout), "up", *options],
-                env=environment,
+                env=own,
                 cwd=folder,  # Python looks there first; it must find nothing.
                 stdin=subprocess.DEVNULL,
                 stdout=output,
