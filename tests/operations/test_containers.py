@@ -110,6 +110,7 @@ def _are_contained(engine: Engine) -> None:
         assert _inside(engine, name, "sh", "-c", "touch /srv/points/file 2> /dev/null || echo refused") == "refused", (
             name
         )
+    assert _inside(engine, "web", "printenv", "POINTS_SECRETS_KEY")  # Without it, webhooks are answered 503.
     # A module without bytecode would be compiled anew at each start.
     loaded = (
         "import os, sys, celery, decimal, sqlalchemy, worker\n"
