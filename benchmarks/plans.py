@@ -48,7 +48,7 @@ def explained() -> Iterator[Seen]:
     class Cursor(psycopg.Cursor[Any]):
         def execute(self, query: Any, params: Any = None, **named: Any) -> Any:
             words = (query if isinstance(query, bytes) else str(query).encode()).decode()
-            if _COMMENT.sub("", words).split(maxsplit=1)[0].upper() in _EXPLAINED:
+            if _COMMENT.sub("", words).lstrip("( \n").split(maxsplit=1)[0].upper() in _EXPLAINED:
                 seen.note(_explanation(self.connection, words, params))
             return super().execute(query, params, **named)
 
