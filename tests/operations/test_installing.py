@@ -23,6 +23,25 @@ _STARTED = ("postgresql", "redis-server", "nginx")
 _EXPOSURE_MAX = 4.0
 _SENDS_AFTER_EACH = 12
 _ANSWERED_WITHIN_S = 60
+_TOLD_WITHIN_S = 120
+# What Prometheus looks at, and that it answers.
+_TARGETS = dict.fromkeys(("points", "points-flower", "points-host", "points-tls"), "1")
+
+# It writes which alerts come, until its input ends.
+_RECEIVER = """
+import http.server, json, os, sys, threading
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        for alert in json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"]:
+            os.write(1, f"{self.path} {alert['status']} {alert['labels']['alertname']}\\n".encode())
+        self.send_response(200)
+        self.end_headers()
+
+server = http.server.HTTPServer(("127.0.0.1", 9095), Receiver)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()
+"""
 
 # It sends until its input ends, each send with a key of its own, and writes the status of each answer.
 _CALLER = """
@@ -70,13 +89,17 @@ def test_each_command_of_the_page_works_in_its_order(released: Path, tmp_path: P
         for part in ("web", "worker@1", "deliveries@1", "beat", "flower"):
             told = host.do(f"systemd-analyze security --no-pager points-{part}.service")
             assert float(re.findall(r"exposure level for \S+: ([\d.]+)", told)[0]) <= _EXPOSURE_MAX, told
-        key = host.do("echo $KEY").strip()
-        with _calling(host, key) as statuses:
+        with _beside(host, _RECEIVER) as alerts:
+            for command in _commands("Alerts"):
+                host.do(command)
+            assert comes_true(lambda: alerts["/page firing PointsWebDown"] > 0, within_s=_TOLD_WITHIN_S), alerts
+        assert comes_true(lambda: _targets(host) == _TARGETS, within_s=_TOLD_WITHIN_S), _targets(host)
+        with _beside(host, _CALLER, host.do("echo $KEY").strip()) as statuses:
             for command in _commands("An upgrade"):
                 host.do(command)
                 wanted = statuses.total() + _SENDS_AFTER_EACH
                 assert comes_true(lambda wanted=wanted: statuses.total() >= wanted, within_s=_ANSWERED_WITHIN_S)
-        assert set(statuses) == {201}, statuses
+        assert set(statuses) == {"201"}, statuses
         shown = json.loads(host.do("points organizations show 1 --json"))
         assert shown["balance"] == 100_000 - 50 - statuses.total()
         assert json.loads(host.do("points audit --json"))["balanced"] is True
@@ -90,18 +113,23 @@ def _bring(released: Path, root: Path) -> None:
     succeeds(*pip, "--requirement", "requirements.txt", "--dest", root / "var" / "wheels", cwd=released)
 
 
+def _targets(host: debian.Host) -> dict[str, str]:
+    found = json.loads(host.do("curl --fail --silent '127.0.0.1:9090/api/v1/query?query=up'"))
+    return {target["metric"]["job"]: target["value"][1] for target in found["data"]["result"]}
+
+
 @contextmanager
-def _calling(host: debian.Host, key: str) -> Iterator[Counter[int]]:
-    """Let callers send through nginx while the block runs; count their answers."""
-    command = [*host.in_its_network(), sys.executable, "-c", _CALLER, key]
-    statuses: Counter[int] = Counter()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as caller:
-        assert caller.stdin is not None
-        answers = caller.stdout
-        counting = Thread(target=lambda: statuses.update(int(line) for line in answers or ()))
+def _beside(host: debian.Host, program: str, *words: str) -> Iterator[Counter[str]]:
+    """Run a program in the network of the host while the block runs; count the lines that it writes."""
+    command = [*host.in_its_network(), sys.executable, "-c", program, *words]
+    lines: Counter[str] = Counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdin is not None
+        written = running.stdout
+        counting = Thread(target=lambda: lines.update(line.rstrip() for line in written or ()))
         counting.start()
         try:
-            yield statuses
+            yield lines
         finally:
-            caller.stdin.close()
+            running.stdin.close()
             counting.join()

@@ -20,6 +20,10 @@ _PACKAGES = (
     "curl",
     "systemd-container",
     "systemd-sysv",
+    "prometheus",
+    "prometheus-alertmanager",
+    "prometheus-node-exporter",
+    "prometheus-blackbox-exporter",
 )
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _END = "end-of-command"
