@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,9 @@ def sending(in_its_network: Sequence[str], key: str, *urls: str) -> Iterator[Sen
         counting.start()
         try:
             yield told
+        except BaseException:
+            process.kill()  # Without a web, they would try for ever.
+            raise
         finally:
             process.stdin.close()
             counting.join()
@@ -59,6 +63,7 @@ def _send(client: httpx.Client, urls: Sequence[str], name: str) -> None:
             answer = client.post(f"{url}/v1/points/send", json=body, headers={"Idempotency-Key": name})
         except httpx.HTTPError:
             os.write(1, b"none\n")
+            time.sleep(_PAUSE_S)
             continue
         os.write(1, b"%d\n" % answer.status_code)
         return
