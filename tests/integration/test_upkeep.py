@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, MutableMapping
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -35,7 +36,7 @@ def test_a_sweep_issues_what_has_been_queued_too_long_and_notes_that_it_ran(upke
     hint = hints.listen()
     assert next(hint) is None  # It listens from here on.
     upkeep.sweep()
-    assert next(heard for heard in hint if heard) == [old]
+    assert next((heard for heard in islice(hint, 10) if heard), None) == [old]
     assert books.read_batch(young, waiting)[0].status == "queued"
     assert books.counted("points_swept_batches", "points_sweeps", "points_final_batches|live|issued") == {
         "points_swept_batches": 1,
