@@ -29,7 +29,7 @@ _CALLS = ("/v1/batches", "/v1/batches/{}", "/v1/transactions?batch={}", "/v1/org
 
 # These read in an order that cannot show two states, or things that do not belong together, or wait for who writes.
 _READ_COMMITTED = re.compile(
-    r"/v1/(platform/)?events|/metrics|/console/live/(batches|transactions|recipient|held|reversals)\.csv"
+    r"/v1/(platform/)?events|/metrics|/readyz|/console/live/(batches|transactions|recipient|held|reversals)\.csv"
 )
 
 

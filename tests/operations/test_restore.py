@@ -143,5 +143,5 @@ def test_the_metrics_tell_of_a_failing_archive_a_kept_log_and_old_transaction_id
         # The runbooks ask the same role.
         page = (ROOT / "docs" / "operating.md").read_text()
         asked = re.findall(r'-c "([^"]+)"', "".join(re.findall(r'^\$ psql "\$DATABASE_URL" .*$', page, re.MULTILINE)))
-        assert len(asked) > 10
+        assert len(asked) >= page.count('$ psql "$DATABASE_URL"') > 0
         books.execute(*(query.replace("%", "%%") for query in asked))
