@@ -1,13 +1,18 @@
 """Calls that run at the same time, whose results come in order, and calls that end in time. Threads and tasks share no
 code, so this is the only file that `_async` has its own version of.
 
-The threads are daemons: an answer that never comes must not keep the process alive.
+The threads are daemons: an answer that never comes must not keep the process alive. They wait for the next call and do
+not end: with glibc a thread that has looked up a name holds the resolver's lock while it ends, and a child that is
+forked meanwhile never looks up a name.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextvars import copy_context
+from functools import partial
+from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
@@ -61,9 +66,32 @@ def in_order(calls: Iterator[Callable[[], R]], *, at_most: int) -> Iterator[R]:
         raise fault
 
 
+class _Worker(Thread):
+    """Makes one call after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.works: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def run(self) -> None:
+        while True:
+            self.works.get()()
+            _idle.append(self)
+
+
+_idle: list[_Worker] = []
+if hasattr(os, "register_at_fork"):  # Windows has no fork. A child has no thread of its parent.
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
 def _started(call: Callable[[], R]) -> Future[R]:
     outcome: Future[R] = Future()
-    Thread(target=copy_context().run, args=(_make, call, outcome), daemon=True).start()
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+        worker.start()
+    worker.works.put(partial(copy_context().run, _make, call, outcome))
     return outcome
 
 
