@@ -52,7 +52,7 @@ def head(connection: Connection) -> Head | None:
 
 def write(connection: Connection, revision: str, read_by: str) -> None:
     """Keep the fingerprint of what the migrations up to a revision have made."""
-    server, objects = _schema(connection, valid_alone=True)
+    server, objects = schema(connection, valid_alone=True)
     known = [f"{name}={digest}" for name, digest in digests().items() if name <= revision]
     lines = [" ".join([read_by, server, *known]), *(f"{name}={digest}" for name, digest in objects.items())]
     # COMMENT takes no parameters, so PostgreSQL writes the text into the statement, quoted.
@@ -67,8 +67,8 @@ def differences(connection: Connection) -> str | None:
     """
     [first, *lines] = connection.execute(_WHOLE).scalar_one().split("\n")
     kept = dict(line.rsplit("=", 1) for line in lines)
-    server, found = _schema(connection)
-    words = _differing(kept, found)
+    server, found = schema(connection)
+    words = differing(kept, found)
     if server == first.split()[1]:
         words += [f"{name} was changed" for name in kept.keys() & found.keys() if kept[name] != found[name]]
     return _first_of(words)
@@ -79,13 +79,13 @@ def differences_by_name(connection: Connection) -> str | None:
     kept: set[str] = set()
     for table, lines in _TABLE_OF_0001.findall((_VERSIONS / "0001_tables.sql").read_text()):
         kept |= {f"table {table}", *(f"column {column} of {table}" for column in _COLUMN.findall(lines))}
-    _, found = _schema(connection)
+    _, found = schema(connection)
     names = {name for name in found if name.startswith(("table ", "column "))}
     missing = _tables(kept) - _tables(names)
-    return _first_of(_differing({name for name in kept if name.partition(" of ")[2] not in missing}, names))
+    return _first_of(differing({name for name in kept if name.partition(" of ")[2] not in missing}, names))
 
 
-def _differing(kept: Collection[str], found: Collection[str]) -> list[str]:
+def differing(kept: Collection[str], found: Collection[str]) -> list[str]:
     """Say which objects are missing, and which were added to tables of ours; an index may be built at the moment."""
     ours = _tables(kept)
     added = [name for name in found if name not in kept and not name.startswith("index ")]
@@ -104,7 +104,7 @@ def _tables(names: Collection[str]) -> set[str]:
     return {name.removeprefix("table ") for name in names if name.startswith("table ")}
 
 
-def _schema(connection: Connection, *, valid_alone: bool = False) -> tuple[str, dict[str, str]]:
+def schema(connection: Connection, *, valid_alone: bool = False) -> tuple[str, dict[str, str]]:
     """Return the major version of the server, and each object of the schema with a digest of its definition.
 
     An index that is not valid is being built or dropped, or was when a migration was cut off: it is not kept.

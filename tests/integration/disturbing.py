@@ -82,7 +82,7 @@ class _State(NamedTuple):
     def of(cls, connection: Connection) -> "_State":
         return cls(
             tables={row.oid: (row.name, row.file) for row in connection.execute(_TABLES)},
-            named=set(fingerprint._schema(connection)[1]),
+            named=set(fingerprint.schema(connection)[1]),
             required=set(connection.execute(_REQUIRED).scalars()),
         )
 
@@ -117,7 +117,7 @@ def _seen(engine: Engine, config: Config, script: Script) -> _Seen | str:
         held.extend(connection.execute(_HELD, known).scalars())
         after = _State.of(connection)
         if connection.execute(_REVISION).scalar_one() != script.revision:
-            changed = fingerprint._differing(before.named, after.named)
+            changed = fingerprint.differing(before.named, after.named)
             held.extend(f"{one} by a part of it, after which it cannot run again" for one in changed)
         else:
             rewritten = [f"{name} is written anew" for name in sorted(before.rewritten(after))]
