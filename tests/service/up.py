@@ -59,9 +59,9 @@ class Service:
         self._said = data_dir.with_name(f"{data_dir.name}.output")
         self._read_to = 0
         self._lines: list[str] = []
-        # A connection for each call, so that none is used that a process which has ended had kept.
-        limits = httpx.Limits(max_keepalive_connections=0)
-        self._client = httpx.Client(limits=limits, timeout=60, trust_env=False)
+        # A connection for each call, so that none is used that a process which has ended had kept. If none may be kept,
+        # a thread may close the one that another has just been given (httpcore's issue 1110).
+        self._client = httpx.Client(headers={"Connection": "close"}, timeout=60, trust_env=False)
         self.listen_at(free_port(), free_port())
 
     def listen_at(self, port: int, flower_port: int) -> None:
