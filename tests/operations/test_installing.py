@@ -3,17 +3,13 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from tests.deadline import comes_true
+from tests.operations.senders import beside, sending
 from tests.service import debian
 from tests.service.release import VERSION, succeeds
 from tests.unit.deployment.files import ROOT
@@ -21,8 +17,6 @@ from tests.unit.deployment.files import ROOT
 _PAGE = (ROOT / "docs" / "installing.md").read_text().replace("1.0.0", VERSION)
 _STARTED = ("postgresql", "redis-server", "nginx")
 _EXPOSURE_MAX = 4.0
-_SENDS_AFTER_EACH = 12
-_ANSWERED_WITHIN_S = 60
 _TOLD_WITHIN_S = 120
 # What Prometheus looks at, and that it answers.
 _TARGETS = dict.fromkeys(("points", "points-flower", "points-host", "points-tls"), "1")
@@ -41,29 +35,6 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 server = http.server.HTTPServer(("127.0.0.1", 9095), Receiver)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 sys.stdin.read()
-"""
-
-# It sends until its input ends, each send with a key of its own, and writes the status of each answer.
-_CALLER = """
-import os, sys, threading, uuid
-import httpx
-
-ended = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-
-def send():
-    with httpx.Client(base_url="https://127.0.0.1", verify=False, timeout=60) as client:
-        while not ended.wait(0.2):  # The limit of a key is 50 calls a second.
-            answer = client.post(
-                "/v1/points/send",
-                json={"recipients": ["grace@example.com"], "amount": 1},
-                headers={"Authorization": "Bearer " + sys.argv[1], "Idempotency-Key": uuid.uuid4().hex},
-            )
-            os.write(1, b"%d\\n" % answer.status_code)
-
-callers = [threading.Thread(target=send) for _ in range(4)]
-[caller.start() for caller in callers]
-[caller.join() for caller in callers]
 """
 
 
@@ -89,19 +60,18 @@ def test_each_command_of_the_page_works_in_its_order(released: Path, tmp_path: P
         for part in ("web", "worker@1", "deliveries@1", "beat", "flower"):
             told = host.do(f"systemd-analyze security --no-pager points-{part}.service")
             assert float(re.findall(r"exposure level for \S+: ([\d.]+)", told)[0]) <= _EXPOSURE_MAX, told
-        with _beside(host, _RECEIVER) as alerts:
+        with beside(host.in_its_network(), "-c", _RECEIVER) as alerts:
             for command in _commands("Alerts"):
                 host.do(command)
             assert comes_true(lambda: alerts["/page firing PointsWebDown"] > 0, within_s=_TOLD_WITHIN_S), alerts
         assert comes_true(lambda: _targets(host) == _TARGETS, within_s=_TOLD_WITHIN_S), _targets(host)
-        with _beside(host, _CALLER, host.do("echo $KEY").strip()) as statuses:
+        with sending(host.in_its_network(), host.do("echo $KEY").strip(), "https://127.0.0.1") as senders:
             for command in _commands("An upgrade"):
                 host.do(command)
-                wanted = statuses.total() + _SENDS_AFTER_EACH
-                assert comes_true(lambda wanted=wanted: statuses.total() >= wanted, within_s=_ANSWERED_WITHIN_S)
-        assert set(statuses) == {"201"}, statuses
+                senders.goes_on()
+        assert set(senders.answers) == {"201"}, senders.answers
         shown = json.loads(host.do("points organizations show 1 --json"))
-        assert shown["balance"] == 100_000 - 50 - statuses.total()
+        assert shown["balance"] == 100_000 - 50 - senders.answers["201"]
         assert json.loads(host.do("points audit --json"))["balanced"] is True
 
 
@@ -116,20 +86,3 @@ def _bring(released: Path, root: Path) -> None:
 def _targets(host: debian.Host) -> dict[str, str]:
     found = json.loads(host.do("curl --fail --silent '127.0.0.1:9090/api/v1/query?query=up'"))
     return {target["metric"]["job"]: target["value"][1] for target in found["data"]["result"]}
-
-
-@contextmanager
-def _beside(host: debian.Host, program: str, *words: str) -> Iterator[Counter[str]]:
-    """Run a program in the network of the host while the block runs; count the lines that it writes."""
-    command = [*host.in_its_network(), sys.executable, "-c", program, *words]
-    lines: Counter[str] = Counter()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdin is not None
-        written = running.stdout
-        counting = Thread(target=lambda: lines.update(line.rstrip() for line in written or ()))
-        counting.start()
-        try:
-            yield lines
-        finally:
-            running.stdin.close()
-            counting.join()
