@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from app import organizations
 from app.api_keys import Caller
-from app.batches import key_limits
+from app.batches import awaiting, key_limits
 from app.batches.batch import (
     AWAITING_APPROVAL,
     CANCELLED,
@@ -21,6 +21,7 @@ from app.batches.batch import (
     REJECTED,
     SCHEDULED,
     Batch,
+    batches,
 )
 from app.batches.errors import BatchNotAwaiting, OwnBatch, ScheduledLimit
 from app.batches.schedule import (
@@ -76,9 +77,9 @@ def approve(connection: Connection, who: Caller, batch_id: int) -> LockedBatch |
         NotKnown: somebody holds its organization; ask again.
     """
     batch = _lock_for_another(connection, who, batch_id)
-    if batch.approved_at is not None:
+    if batch.approved_at is not None and sees(who, batches.get(connection, batch_id, who.scope)):
         return None
-    _require_awaiting(batch)
+    _require_awaiting(connection, who, batch_id, batch)
     _require_issuing(connection, who)
     is_later = batch.send_at is not None and batch.send_at > batch.now
     if is_later:
@@ -100,9 +101,9 @@ def reject(connection: Connection, who: Caller, batch_id: int, reason: str) -> b
         NotKnown: somebody holds its organization; ask again.
     """
     batch = _lock_for_another(connection, who, batch_id)
-    if batch.status == REJECTED:
+    if batch.status == REJECTED and sees(who, batches.get(connection, batch_id, who.scope)):
         return False
-    _require_awaiting(batch)
+    _require_awaiting(connection, who, batch_id, batch)
     connection.execute(_REJECT, _answer(who, batch_id, batch) | {"reason": reason})
     key_limits.give_back(connection, who.organization.id, [batch_id])
     return True
@@ -111,16 +112,22 @@ def reject(connection: Connection, who: Caller, batch_id: int, reason: str) -> b
 def require_seen(who: Caller, batch: Batch) -> None:
     """Refuse a batch that the caller does not see.
 
-    A key without the scope `read` sees what it has sent; with `approve`, also what awaits an approval or what it has
-    approved or rejected.
-
     Raises:
         NotFound: as if there were no such batch.
     """
+    if not sees(who, batch):
+        raise NotFound("batch", batch.id)
+
+
+def sees(who: Caller, batch: Batch) -> bool:
+    """Tell whether the caller sees a batch.
+
+    A key without the scope `read` sees what it has sent; with `approve`, also what awaits an approval or what it has
+    approved or rejected.
+    """
     has_answered = batch.approval is not None and batch.approval["api_key_id"] == who.api_key_id
     may_answer = has_answered or batch.status == AWAITING_APPROVAL
-    if who.sent_by not in (None, batch.api_key_id) and not (may_answer and who.bounds.allow((APPROVE,))):
-        raise NotFound("batch", batch.id)
+    return who.sent_by in (None, batch.api_key_id) or (may_answer and who.bounds.allow((APPROVE,)))
 
 
 def _lock_for_another(connection: Connection, who: Caller, batch_id: int) -> LockedBatch:
@@ -179,8 +186,12 @@ _TO_ANSWER = text(f"""
 """)
 
 
-def _require_awaiting(batch: LockedBatch) -> None:
-    if batch.status != AWAITING_APPROVAL:
+def _require_awaiting(connection: Connection, who: Caller, batch_id: int, batch: LockedBatch) -> None:
+    if batch.status == AWAITING_APPROVAL:
+        # It is too late before upkeep has rejected it, too.
+        if batch.now >= awaiting.answer_by(connection, batch_id, organization_id=who.organization.id):
+            raise BatchNotAwaiting(f"The batch does not await an approval any more. {awaiting.UNANSWERED}")
+    else:
         was_approved = "" if batch.approved_at is None else "was approved and "
         raise BatchNotAwaiting(f"The batch does not await an approval: it {was_approved}{_WHAT_IT_IS[batch.status]}.")
 

@@ -12,7 +12,8 @@ from app.settings import settings
 
 # A round of a drain (20,000 recipients) takes a hundredth of this.
 STATEMENT_TIMEOUT_MS = 20_000
-LOCK_TIMEOUT_MS = 10_000
+# Less than the front waits for an answer, so that its caller hears of the lock.
+LOCK_TIMEOUT_MS = 8_000
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
 CONNECT_TIMEOUT_S = 3
 # A frozen server does not end its statements, so the client gives up a little later.

@@ -206,6 +206,8 @@ def test_who_approves_sees_every_recipient_before_the_issue_and_what_awaits_and_
     refusal(careful.live.get(f"/v1/batches/{others}/recipients", cursor=cursor), 400, "cursor")
     refusal(approves.get(f"/v1/{path}", email="x@example.com"), 400, "email")
     success(approves.approve(batch_id))
+    for answered in (batch_id, others):
+        refusal(careful.new_key(scopes=["approve"]).approve(answered), 409, "batch")
     until(lambda: approves.batch(batch_id)["final"], every_s=0.1)
     for key in (approves, careful.live):
         assert key.listed(path, limit=3) == shown
@@ -222,6 +224,7 @@ def test_what_nobody_answers_for_seven_days_is_rejected_by_itself(careful: Organ
     success(sandbox.set_clock(now + timedelta(days=6.9)))
     assert _is(sandbox, waiting, "awaiting_approval")
     success(sandbox.set_clock(now + timedelta(days=7.1)))
+    refusal(careful.new_key(sandbox=True).approve(waiting), 409, "batch")
     until(lambda: _is(sandbox, waiting, "rejected"), within_s=60)
     shown = sandbox.batch(waiting)
     assert (shown["final"], shown["approval"]["by"], shown["approval"]["api_key_id"]) == (True, None, None)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from tests.contract.calls import (
@@ -248,6 +249,19 @@ def test_a_scheduled_batch_is_cancelled_once_and_for_all(acme: Organization) -> 
     assert answer.json()["additional_data"] == {"code": "batch_cancelled"}
     refusal(acme.live.send(body | {"amount": 6}, Idempotency_Key=key), 422, "idempotency_key")
     refusal(acme.live.move(batch_id, {"send_at": _ahead(_DAY)}), 409, "batch")
+
+
+def test_while_another_holds_the_organization_it_is_not_known_what_becomes_of_a_batch(service: Service) -> None:
+    caller = organization(service).live
+    batch_id = _schedule(caller)
+    with psycopg.connect(service.json("status")["database_url"]) as other:
+        owner = "SELECT FROM organizations WHERE id = (SELECT organization_id FROM batches WHERE id = %s) FOR UPDATE"
+        other.execute(owner, [batch_id])
+        answer = caller.cancel(batch_id)
+        refusal(answer, 503, "batch")
+        assert answer.json()["additional_data"] == {"code": "not_known"}
+        assert int(answer.headers["Retry-After"]) > 0
+    assert success(caller.cancel(batch_id))["status"] == "cancelled"
 
 
 def test_who_waits_for_a_batch_that_is_cancelled_is_told_at_once(narrow: Service) -> None:

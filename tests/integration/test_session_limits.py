@@ -64,7 +64,7 @@ def test_what_the_address_itself_asks_for_wins(server_url: str) -> None:
     engine = new_engine(f"{server_url}?options=-c%20statement_timeout%3D7s", pool_size=1)
     with engine.begin() as connection:
         assert connection.exec_driver_sql("SHOW statement_timeout").scalar_one() == "7s"
-        assert connection.exec_driver_sql("SHOW lock_timeout").scalar_one() == "10s"
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar_one() == "8s"
     engine.dispose()
 
 
