@@ -16,12 +16,13 @@ _ANALYSED_WITHIN_S = 300.0
 
 
 def forget(keys: Iterable[str]) -> None:
-    """Analyse each table whose statistics hold one of these addresses, once no row has it any more."""
+    """Analyse each table whose statistics may hold one of these addresses, once no row has it any more."""
     spelled = [spelling for key in keys for spelling in spellings(key)]
     with transaction() as connection:
         kept = connection.execute(_KEPT).all()
     tables = {table for table, values in kept if any(address in composed(values).lower() for address in spelled)}
-    for table in sorted(tables):
+    # Of `uploads`, the statistics may hold a file as bytes in whatever encoding.
+    for table in sorted(tables | {"uploads"}):
         with transaction() as connection:
             wait_at_most(connection, _ANALYSED_WITHIN_S)
             connection.exec_driver_sql(f"ANALYZE {table}")

@@ -26,6 +26,7 @@ _BEGUN_S = 0.055
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1_800)
 @pytest.mark.skipif(why_not() is not None, reason=f"containers were not built or run: {why_not()}")
 def test_all_parts_run_in_containers_and_a_release_under_load_loses_nothing(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
