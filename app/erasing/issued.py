@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 from app.batches.batch import DIGESTED, NOT_FINAL
 from app.ledger.held_list import take_off_list
 from app.ledger.issue import BATCHES_MAX, RECIPIENTS_AT_ONCE
-from app.pages.addresses import ADDRESS_HASH, IN_RANGE
+from app.pages.addresses import ADDRESS_HASH, IN_RANGE, id_ranges
 from app.postgres.database import digest, transaction
 from app.postgres.locks import lock_organization
 from app.reversals.accept import accept_for_nobody
@@ -125,9 +125,7 @@ _IS_THEIRS = """(t.user_id = :user_id OR (
 
 # Each organization and mode has its own part of the index of addresses.
 _ISSUED = text(f"""
-    WITH {_KNOWN}, ranges AS MATERIALIZED (
-        SELECT CAST(generate_series(0, (SELECT coalesce(max(id), 0) FROM batches) >> 14) AS int) AS id_range
-    )
+    WITH {_KNOWN}, ranges AS MATERIALIZED (SELECT id_range FROM {id_ranges()})
     SELECT DISTINCT o.id, t.batch_id, b.recipient_count
     FROM unnest(CAST(:organization_ids AS bigint[])) AS o (id)
     CROSS JOIN (VALUES (false), (true)) AS m (sandbox)
