@@ -150,9 +150,9 @@ EVENT_RULES = {
                       coalesce(c.organization_id, e.organization_id), coalesce(c.count, 0),
                       coalesce(c.changed_at::text, 'no time'), coalesce(e.count, 0),
                       coalesce(e.created_at::text, 'no time')) AS seen
-        FROM (SELECT organization_id, false AS sandbox, user_id, claimed_at AS changed_at, count(*),
+        FROM (SELECT organization_id, sandbox, user_id, claimed_at AS changed_at, count(*),
                      row_number() OVER (PARTITION BY organization_id, user_id ORDER BY claimed_at DESC) AS place
-              FROM transactions WHERE claimed_at IS NOT NULL GROUP BY 1, 3, 4) c
+              FROM transactions WHERE claimed_at IS NOT NULL GROUP BY 1, 2, 3, 4) c
         FULL JOIN (SELECT organization_id, CAST(data #>> '{{user,id}}' AS bigint) AS user_id, created_at,
                           CAST(data ->> 'count' AS bigint) AS count,
                           row_number() OVER (PARTITION BY organization_id, data #>> '{{user,id}}'

@@ -6,12 +6,16 @@ from inspect import unwrap
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
+from app import users
 from app.audit.run import BREACHES_SHOWN_MAX, Audit, audit
 from app.cli.operating import audit as audit_command
+from app.events.sequencer import drop_old_events
+from app.ledger import sandbox
 from app.ledger.refill import refill
 from app.postgres.database import snapshot, transaction
 from tests.conftest import forget_everything
 from tests.integration import books, races
+from tests.integration.logs_of_events import events_of, number_all
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -79,6 +83,17 @@ def test_what_is_held_in_the_sandbox_stays_so_and_is_no_breach() -> None:
         "ALTER TABLE batches ENABLE TRIGGER USER",
         "UPDATE users SET created_at = created_at - interval '1 hour'",
     )
+    assert books.breaches() == []
+
+
+def test_a_claim_in_the_sandbox_whose_event_is_dropped_is_no_breach() -> None:
+    organization_id = books.make_organization(100, sandbox_balance=100)
+    books.issue_now(organization_id, [ANN], 10, sandbox=True)
+    books.run(sandbox.register, organization_id, users.new_user(ANN, "A", "N"))
+    number_all()
+    while books.run(drop_old_events, older_than_days=0, at_most=100):
+        pass
+    assert events_of(organization_id, sandbox=True) == []
     assert books.breaches() == []
 
 
