@@ -125,7 +125,8 @@ def _values(owned: Owned, delivery: Delivery) -> dict[str, object]:
 def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: float) -> Webhook | None:
     """Note a failure and release the webhook until the next attempt; None if it is no longer owned.
 
-    410 disables it, and so do five days without a success.
+    410 disables it, and so do five days without a success. They begin anew with an event that has not failed yet: after
+    a skip or a replay, no attempt may have been made for days.
     """
     parameters = {"id": owned.id, "owned_until": owned.owned_until, "delay_s": delay_s}
     row = connection.execute(
@@ -135,14 +136,15 @@ def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: f
 
 
 _STATUS_GONE = 410
+_SINCE = "CASE WHEN failures > 0 THEN failing_since END"
 _FAIL = text(f"""
     WITH {_NOTED}
     UPDATE webhooks
-    SET failures = failures + 1, failing_since = coalesce(failing_since, clock_timestamp()), owned_until = NULL,
+    SET failures = failures + 1, failing_since = coalesce({_SINCE}, clock_timestamp()), owned_until = NULL,
         is_slow = {_IS_SLOW}, (disabled_reason, retry_at) = (
             SELECT reason, CASE WHEN reason IS NULL THEN clock_timestamp() + make_interval(secs => :delay_s) END
             FROM (SELECT CASE WHEN :is_gone THEN 'gone'
-                              WHEN failing_since <= clock_timestamp() - interval '5 days' THEN 'failing'
+                              WHEN {_SINCE} <= clock_timestamp() - interval '5 days' THEN 'failing'
                          END AS reason) AS decided)
     WHERE id = :id AND owned_until = :owned_until RETURNING {webhooks.columns}
 """)

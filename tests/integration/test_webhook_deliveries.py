@@ -247,6 +247,20 @@ def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does
     assert (_read(webhook).status, _read(webhook).disabled_reason) == ("disabled", "failing")
 
 
+@pytest.mark.parametrize(("action", "more"), [(webhook_actions.skip, []), (webhook_actions.replay, [1])])
+def test_after_a_skip_or_a_replay_the_five_days_begin_anew(
+    webhook: Webhook, organization_id: int, receiver: Receiver, action: Callable[..., Webhook], more: list[int]
+) -> None:
+    hooks.write(organization_id, "key.created")
+    receiver.answer = status(500)
+    _deliver(webhook)
+    _do(action, webhook, *more)
+    _set(webhook, failing_since="clock_timestamp() - interval '6 days'")
+    for _ in range(2):
+        _retry(webhook)
+        assert _read(webhook).status == "failing"
+
+
 def test_the_times_between_attempts_are_those_of_the_contract() -> None:
     hour = 3_600
     steps = [5, 300, 1_800, *(hours * hour for hours in (2, 5, 10, 14, 20, 24, 24, 24))]
