@@ -20,6 +20,7 @@ from app.cli.options import data_dir_option, json_option
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.postgresql import PostgreSQL
 from app.mail.due import Unsent, unsent
 from app.messaging import process_redis, worker_counters
 from app.messaging.jobs import answering, messages_waiting
@@ -90,8 +91,8 @@ def status(with_organizations: bool, as_json: bool, data_dir: str) -> None:
         **_standby(),
         **look_at_redis(),
     }
-    if facts["database"] is None and not runs_elsewhere and _is_full(datadir):
-        facts["database_error"] = f"the disk of {datadir.path} is full ({facts['database_error']})"
+    if facts["database"] is None and not runs_elsewhere:
+        facts["database_error"] = _fault_of_folder(datadir, facts["database_error"])
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         answered = (url := facts[f"{part}_url"]) and ports.status_of(f"{url}{path}")
         # At an address that `points up` did not note, what is silent here may answer others.
@@ -127,8 +128,12 @@ def _database(*, with_organizations: bool) -> Facts:
         engine.dispose()
 
 
-def _is_full(datadir: DataDir) -> bool:
-    return shutil.disk_usage(datadir.path).free < _LOG_GROWS_BY_BYTES
+def _fault_of_folder(datadir: DataDir, reason: str) -> str:
+    """Say what is wrong with the folder of an embedded database that does not answer; else the reason that it has."""
+    if not PostgreSQL(datadir).is_initialised():
+        return f"there is no database in {datadir.path}"
+    is_full = shutil.disk_usage(datadir.path).free < _LOG_GROWS_BY_BYTES
+    return f"the disk of {datadir.path} is full ({reason})" if is_full else reason
 
 
 def _why_unfit(connection: Connection) -> str | None:

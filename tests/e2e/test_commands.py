@@ -54,8 +54,9 @@ def test_a_data_directory_that_was_not_there_is_made_and_named(service: Service,
     assert again.stderr == f"points: No service runs here: this is about the database in {tmp_path / 'mistyped'}.\n"
 
 
-def test_status_of_a_folder_that_nothing_was_started_in_writes_nothing(service: Service, tmp_path: Path) -> None:
+def test_status_of_a_folder_without_a_database_names_it_and_writes_nothing(service: Service, tmp_path: Path) -> None:
     done = service.run("status", "--json", "--data-dir", str(tmp_path))
     found = json.loads(done.stdout)
     assert (found["database"], found["redis"], found["web"]) == (None, None, False)
+    assert found["database_error"] == f"there is no database in {tmp_path}"
     assert list(tmp_path.iterdir()) == []
