@@ -19,7 +19,7 @@ from app.postgres.database import author_of
 from app.scope import KINDS, MEMBER, OPERATOR, PLATFORM_KEY, Scope
 from app.values.ids import require_id
 from app.values.key_bounds import READ, UNBOUNDED, Bounds
-from app.values.key_hashes import new_key
+from app.values.key_hashes import hash_key, new_key
 from app.values.texts import checked_key_name
 
 
@@ -204,6 +204,14 @@ def get_caller(connection: Connection, key_hash: bytes) -> Caller:
         bounds=Bounds(scopes, expires_at, batch_limit, daily_limit),
         approval_above=above,
     )
+
+
+def was_made(connection: Connection, key: str) -> bool:
+    """Tell whether a key was made in this database; it may be revoked since."""
+    return bool(connection.execute(_WAS_MADE, {"hash": hash_key(key)}).scalar())
+
+
+_WAS_MADE = text("SELECT EXISTS (SELECT FROM api_keys WHERE hash = :hash)")
 
 
 def note_use(connection: Connection, api_key_id: int) -> None:

@@ -35,8 +35,10 @@ def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
     """
     with single_statement() as connection:
         is_first_start = not organizations.find_all(connection, sandbox=False)
+        known = {} if is_first_start else datadir.read(_FILE)
+        if known and not api_keys.was_made(connection, known["live"]):
+            known = {}  # The demo is another database's.
     if not is_first_start:
-        known = datadir.read(_FILE)
         new = _new_token(known) if known else None
         return known or None, [] if new is None else _about_link(web_url, new)
     keys, token = _make_organization()

@@ -19,6 +19,7 @@ from app.local.datadir import DataDir
 from app.members import links, members, second_factor, sessions, tries
 from app.postgres.database import transaction
 from app.values import passwords
+from app.values.key_hashes import new_key
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
@@ -559,3 +560,11 @@ def test_each_start_of_points_up_shows_a_link_for_the_demo_until_its_password_is
     client = app.test_client()
     assert _choose(client, second).status_code == 303
     assert (_is_in(client), start()) == (True, [])
+
+
+def test_points_up_on_another_database_shows_neither_keys_nor_a_link_of_the_demo_in_its_folder(tmp_path: Path) -> None:
+    organization_id = books.make_organization()
+    _link(organization_id, "admin@example.com")
+    keys = {"organization_id": str(organization_id), "live": new_key(sandbox=False).text}
+    DataDir(tmp_path).write("demo.json", keys)
+    assert demo.prepare(DataDir(tmp_path), f"http://127.0.0.1:{free_port()}") == (None, [])
