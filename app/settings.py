@@ -91,7 +91,7 @@ def _require_options_of_postgresql(url: str) -> None:
         raise ValueError("its port cannot be read")
 
 
-def _public_url(url: str) -> str:
+def checked_public_url(url: str) -> str:
     """Accept a scheme, a host and a port: the console is at `/console` there."""
     if not re.fullmatch(r"https?://(?!-)([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?", url):
         raise ValueError("it must be an address without a path, such as https://points.example.com")
@@ -195,7 +195,7 @@ class Settings(TableSettings):
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
 
     # Where people reach the console: links to it begin so.
-    public_url: Annotated[str, AfterValidator(_public_url)] | None = None
+    public_url: Annotated[str, AfterValidator(checked_public_url)] | None = None
 
     # Whom mail to members comes from, and the SMTP server that takes it; none: there is no mail.
     mail_from: Annotated[str, AfterValidator(_mail_from)] | None = None

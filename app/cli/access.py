@@ -16,7 +16,7 @@ from app.members import links, second_factor
 from app.members import members as member_rows
 from app.platform import keys as platform_rows
 from app.scope import Scope
-from app.settings import INT64_MAX, settings
+from app.settings import INT64_MAX, checked_public_url, settings
 from app.values.key_bounds import SCOPES, Bounds, in_order, parse_end
 from app.values.numbers import moment
 from app.values.texts import shown, with_name
@@ -32,8 +32,18 @@ _MEMBER_ID = RowId("member")
 
 _member_argument = click.argument("member", metavar="ID_OR_EMAIL")
 
+
+def _url(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    try:
+        return None if text is None else checked_public_url(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.") from None
+
+
 _url_option = click.option(
-    "--url", help="Where people reach the console [default: POINTS_PUBLIC_URL, or where the service runs from here]."
+    "--url",
+    callback=_url,
+    help="Where people reach the console [default: POINTS_PUBLIC_URL, or where the service runs from here].",
 )
 _of_option = click.option(
     "--organization", "organization_id", type=ORGANIZATION_ID, help="Needed with an address that several have."

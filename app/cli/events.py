@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 import httpx
@@ -83,12 +82,20 @@ def _subject(data: Mapping[str, Any]) -> str:
     return f"balance {data['organization']['balance']}" if "organization" in data else ""
 
 
+def _is_of_this_machine(url: str) -> bool:
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    has_port = parts.port is None or 0 < parts.port < 65_536
+    return parts.scheme in ("http", "https") and parts.host in _LOOPBACK and has_port
+
+
 class _Receiver:
     """A developer's program on this machine, which gets events as a webhook does."""
 
     def __init__(self, url: str, secret: str | None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or parts.hostname not in _LOOPBACK:
+        if not _is_of_this_machine(url):
             raise Refused("--forward-to takes an address of this machine, such as http://127.0.0.1:9000/hook.")
         if secret is None:
             secret = f"whsec_{base64.b64encode(os.urandom(32)).decode()}"

@@ -65,8 +65,20 @@ def _url(_context: click.Context, _parameter: click.Parameter, text: str | None)
 _url_option = click.option(
     "--url", callback=_url, help="URL of the service [default: the one that runs from the data directory]."
 )
+
+
+def _patience(_context: click.Context, _parameter: click.Parameter, seconds: float) -> float:
+    if not seconds >= 0:  # NaN too, which a range would let through.
+        raise click.BadParameter("it must be 0 or more seconds.")
+    return seconds
+
+
 patience_option = click.option(
-    "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
+    "--patience",
+    default=300.0,
+    show_default=True,
+    callback=_patience,
+    help="Seconds to wait for a service that is away or busy.",
 )
 
 
