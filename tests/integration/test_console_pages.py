@@ -455,6 +455,8 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
     assert re.findall(r"/reversals/(\d+)", ann.get("/reversals").text) == [str(queued), whole, str(some)]
     assert "/reversals/" not in re.sub('href="[^"]*/reversals"', "", ann.get("/console/sandbox/reversals").text)
     other = books.issue_now(ann.organization_id, ["c@example.com", "d@example.com"], 20, hold_days=5)
+    in_part = books.issue_now(ann.organization_id, ["e@example.com", "f@example.com"], 50, hold_days=5)
+    books.reverse_now(ann.organization_id, transaction_ids=[in_part * 131_072], amount=20)
     books.let_days_pass(6)
     books.return_unclaimed()
     for path in (f"/batches/{other}", "/reversals"):
@@ -462,6 +464,8 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
     returned = words_of(ann.get(f"/batches/{other}"))
     assert "Returned 40 held too long for 2 recipients" in returned
     assert not re.search("Taken back [0-9]", returned)
+    sums = "Taken back 20 from 1 recipient Returned 80 held too long for 2 recipients"
+    assert sums in words_of(ann.get(f"/batches/{in_part}"))
 
 
 def test_a_viewer_sees_by_month_what_moved_the_balance_and_what_it_was_for(app: Flask) -> None:

@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 from app.api_keys import Caller
 from app.batches import approval, awaiting, payloads, schedule
 from app.batches.batch import AWAITING_APPROVAL, ISSUED, SCHEDULED, Batch, batches
-from app.batches.payloads import sums_of
 from app.batches.recipients import recipients_of
 from app.batches.transaction import transactions_of
 from app.console.blueprints import current_scope, pages
@@ -16,6 +15,7 @@ from app.console.caller import authors_of, calling_member
 from app.console.forms import amount_of
 from app.postgres.database import snapshot
 from app.reversals.reversal import asked_of, of_batches
+from app.reversals.sums import sums_of
 from app.uploads import listed as listed_uploads
 
 TRANSACTIONS_SHOWN = 100

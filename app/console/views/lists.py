@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 
 from app.batches import approval
 from app.batches.batch import AWAITING_APPROVAL, NEVER_ISSUED, QUEUED, SCHEDULED, Batch, batches
-from app.batches.payloads import sums_of
 from app.batches.recipients import recipients_of_all
 from app.console import files, slow_work
 from app.console.blueprints import Page, current_member, current_scope, pages, to_page
@@ -23,6 +22,7 @@ from app.members.members import APPROVER, SENDER, names_of
 from app.postgres.database import single_statement, snapshot, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.reversals.reversal import asked_of, of_batches
+from app.reversals.sums import sums_of
 from app.uploads import listed, sent_before, uploads
 from app.uploads.sent_before import NewList
 from app.uploads.uploads import UNSENT_KEPT_DAYS, UploadRow
