@@ -119,8 +119,10 @@ def test_the_first_unaffordable_line_ends_the_paying_and_the_rest_is_paid_later(
     assert (rest["debited"], rest["points"], rest["current_balance"]) == (2, 5, 96)
     told = [(one["email"], one["amount"], one["reference"]) for one in _issued(acme.live, rest)]
     assert told == [(emails[2], 4, None), (emails[3], 1, "=d")]
-    for again in (path, Path(first["undebited"])):
-        assert _send(again, acme.live)["replayed_batches"] == 1
+    with acme.stopped():
+        for again in (path, Path(first["undebited"])):
+            assert _send(again, acme.live)["replayed_batches"] == 1
+        assert "is suspended" in _refusal(path, acme.live, "--again", "once more")
     assert acme.live.balance == 96
 
 

@@ -9,17 +9,21 @@ import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app import api_keys
+from app.values.key_bounds import Bounds
 from tests.e2e.flaky_front import BUSY, HELD, LOST, PASS, QUEUED, RATE_LIMITED, FlakyFront
 from tests.service.inside import Organization, Service
 from tests.service.template import POINTS
 from tests.unit.workbooks import ods
 
 _AMOUNT = 10
+_BOUNDS = Bounds(daily_limit=100)
 
 
 @pytest.fixture
@@ -156,11 +160,15 @@ def test_an_interrupted_run_ends_once_it_is_known_what_became_of_the_batches_und
     ],
 )
 def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_the_list_was_changed(
-    service: Service, path: Path, caller: Organization, number: signal.Signals, is_changed: bool
+    service: Service, path: Path, number: signal.Signals, is_changed: bool
 ) -> None:
+    # What is sent leaves too little of the balance, and of the key's limit, for as much once more.
+    caller = service.organization(100)
+    with service.connection() as connection:
+        caller = replace(caller, live=api_keys.create(connection, caller.id, sandbox=False, bounds=_BOUNDS)[1])
     _write(path, 10)
     with FlakyFront(service.url, fates=[HELD] * 5, recipients_max=4) as front:
-        with _running(service, path, caller, front.url) as process:
+        with _running(service, path, caller, front.url, "--atomic") as process:
             assert front.is_holding(2), "two batches are accepted, and their answers never come"
             process.send_signal(number)
             if number != signal.SIGKILL:
@@ -175,15 +183,15 @@ def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_
         front.release()
         if is_changed:
             path.write_text(path.read_text() + "new@example.com\n")
-        done = _send(service, path, caller, url=front.url, status=int(is_changed))
+        done = _send(service, path, caller, "--atomic", url=front.url, status=int(is_changed))
     assert _left_behind(path) == []
     if is_changed:
         assert "8 of its recipients were paid then" in done["error"]
-        assert service.balance(caller.live) == 1_000 - 8 * _AMOUNT
+        assert service.balance(caller.live) == 100 - 8 * _AMOUNT
         assert len(_results(path)) == 8
     else:
         assert (done["complete"], done["batches"], done["replayed_batches"], done["debited"]) == (True, 3, 2, 10)
-        assert service.balance(caller.live) == 900
+        assert service.balance(caller.live) == 0
         assert [row["debited"] for row in _results(path)] == ["yes"] * 10
 
 

@@ -38,6 +38,7 @@ def require_no_second_payment(run: Run) -> None:
             sent_at = min(sent_at, row["created_at"])
         elif (amount is None or row["amount"] == str(amount)) and (again is None or row["again"] == text_of(again)):
             paid.add(row)
+    run.keys_before = set(sent)
     run.before, run.points_before = sum(map(len, sent.values())), sum(map(sum, sent.values()))
     _require_answered(run, payer)
     name, way_out = run.choices.file.name, f"name a new campaign with {'' if again is None else 'another '}--again NAME"
@@ -64,7 +65,7 @@ def require_no_second_payment(run: Run) -> None:
 def _changed_amount(run: Run, sent: Mapping[str, Sequence[int]]) -> str | None:
     """Name the first line that was sent with another amount. Its part has the same key: it would not be paid again."""
     for part in run.recipients.parts(run.size) if sent else ():
-        before_of_all = sent.get(run.key(part), ())
+        before_of_all = sent.get(run.key(part.number), ())
         if len(before_of_all) != len(part.items):
             continue  # Not sent, or sent with another limit of recipients: the service refuses that.
         for line, before, now in zip(part.lines, before_of_all, map(run.amount_of, part.items), strict=True):

@@ -78,7 +78,7 @@ def _sent_lately(run: Run) -> str | None:
         looked_at = 0
         for part in run.recipients.parts(run.size):
             try:
-                lately = run.service.sent_before(run.body(part), run.key(part))
+                lately = run.service.sent_before(run.body(part), run.key(part.number))
             except PointsError as error:
                 return f"not known: {error.sentence}"
             if lately is None:

@@ -77,8 +77,10 @@ class Run:
         self.balance: int = self.organization.balance
         self._last_batch_id = 0
         self.stopped: str | None = None
+        self.refusals: dict[int, str] = {}  # Why parts may not be sent now, by their numbers.
         self.undebited: Path | None = None  # The list of unpaid recipients.
-        # How many recipients earlier runs have sent to, and the points for them.
+        # The keys of the parts that earlier runs have sent, how many recipients they have, and the points for them.
+        self.keys_before: set[str] = set()
         self.before = 0
         self.points_before = 0
 
@@ -113,13 +115,13 @@ class Run:
         choices = self.choices
         return body_of(part.items, amount=choices.amount, label=choices.label, atomic=choices.atomic)
 
-    def key(self, part: Part) -> str:
+    def key(self, number: int) -> str:
         """Return the idempotency key of a part."""
-        return f"points-send-{self.campaign}-{part.number}"
+        return f"points-send-{self.campaign}-{number}"
 
     def request(self, part: Part) -> Request:
         return Request(
-            key=self.key(part),
+            key=self.key(part.number),
             body=self.body(part),
             lines=part.lines,
             bad=part.bad,

@@ -66,6 +66,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
             raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(run.columns.address)}.")
         run.campaign = recipients.campaign(amount=choices.amount, label=choices.label, again=choices.again)
         require_no_second_payment(run)
+        _require_allowed(run)
         yield run
 
 
@@ -73,12 +74,13 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
     """Verify every part while the next is read; find out how many recipients fit into a body.
 
     Raises:
-        PointsError: the organization may not issue, or the service refuses a recipient.
+        PointsError: the service refuses the key or a recipient.
     """
+    run.refusals.clear()
     calls = ((part, partial(run.service.verify, run.body(part))) for part in parts)
     try:
         for part, outcome in in_order(calls, at_most=_CONCURRENT_CALLS):
-            _require_verified(part, outcome)
+            _note_refusal(run, part, outcome)
     except FaultyBody as error:
         if not error.is_too_large or run.size == 1:
             raise
@@ -87,7 +89,7 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
         _verify(run, run.recipients.parts(run.size))
 
 
-def _require_verified(part: Part, outcome: AsyncResult[Verified]) -> None:
+def _note_refusal(run: Run, part: Part, outcome: AsyncResult[Verified]) -> None:
     try:
         verdict = outcome.get()
     except FaultyBody as error:
@@ -98,7 +100,15 @@ def _require_verified(part: Part, outcome: AsyncResult[Verified]) -> None:
             f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Fix or remove that line."
         ) from None
     if verdict.code not in (None, "insufficient_balance"):
-        raise Refused(verdict.error or "")
+        run.refusals[part.number] = verdict.error or ""
+
+
+def _require_allowed(run: Run) -> None:
+    """Raise if a part may not be sent now. What was sent before is only replayed, whatever holds for new batches."""
+    for number, sentence in run.refusals.items():
+        # What is not answered may be what uses up the limit: what became of it is found out first.
+        if not run.results.unanswered and run.key(number) not in run.keys_before:
+            raise Refused(sentence)
 
 
 def ask(run: Run) -> None:
@@ -109,7 +119,8 @@ def ask(run: Run) -> None:
     """
     if not (run.choices.yes and run.choices.as_json):
         output.plan(run)
-    if run.choices.atomic and run.cost > run.organization.balance:
+    # What is not answered may be paid already, out of this balance.
+    if run.choices.atomic and not run.results.unanswered and run.cost > run.organization.balance:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )
