@@ -44,6 +44,7 @@ class PayingFront:
         self.balance = 2_000_000_000
         self.paid: list[str] = []
         self.points: list[int] = []  # Of each that was paid.
+        self.erased: set[str] = set()  # Who was erased, and so is neither paid nor named.
         self.bodies: list[Any] = []  # Of each batch.
         self.amount_max = 1_000_000_000
         self.recipients_max = 10_000
@@ -88,13 +89,20 @@ class PayingFront:
         with self._lock:
             if key in self._answers:
                 sent, answered = self._answers[key]
+                self._erase(answered)
                 is_same = _meaning(sent) == _meaning(body)
                 return (201, answered, {"Idempotency-Replayed": "true"}) if is_same else _refused(422, {"key": ["No."]})
             if key.endswith(f"-{self.refusal_of_part}"):
                 return _refused(403, {"organization": ["No."]})
             answered = self._issue(body, len(self._answers) + 1)
             self._answers[key] = body, answered
+            self._erase(answered)
         return 201, answered, {}
+
+    def _erase(self, answered: dict[str, Any]) -> None:
+        for transaction in answered["data"]["transactions"]:
+            if transaction["email"] in self.erased:
+                transaction["email"] = "erased-5"
 
     def _faults(self, body: Any) -> dict[str, list[str]]:
         """Find too many recipients, an amount above the limit, and control totals that differ."""
@@ -111,13 +119,14 @@ class PayingFront:
         transactions, debited = [], True
         self.bodies.append(body)
         for place, item in enumerate(_items(body)):
+            is_erased = item["email"] in self.erased
             # The first that the balance cannot pay ends the paying.
-            if debited := debited and self.balance >= item["amount"]:
+            if not is_erased and (debited := debited and self.balance >= item["amount"]):
                 self.balance -= item["amount"]
                 self.paid.append(item["email"])
                 self.points.append(item["amount"])
             of_each = {"sandbox": False, "organization": self._organization(), "created_at": self.created_at}
-            flags = {"debited": debited, "credited": False, "allocated": False}
+            flags = {"debited": debited and not is_erased, "credited": False, "allocated": False}
             transactions.append({"id": batch_id * 1_000 + place, **item, **of_each, **flags})
         amount = sum(transaction["amount"] for transaction in transactions if transaction["debited"])
         data = {"transactions": transactions, "amount": amount, "current_balance": self.balance}

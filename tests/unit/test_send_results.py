@@ -186,3 +186,20 @@ def test_new_references_new_labels_and_new_people_are_new_payments(
     people.write_text(content)
     done = front.run(people)
     assert (done.status, len(front.paid)) == (0, 3 + content.count("@"))
+
+
+def test_an_erased_user_is_named_and_no_list_for_a_refill_has_the_address(front: PayingFront, people: Path) -> None:
+    _write(people, [*_EMAILS, _NEW])
+    front.balance, front.erased = 10, {BOB}
+    done = front.run(people, "--amount", "10")
+    assert [row["reason"] for row in rows_of(result_of(people))] == [
+        *("", "the user was erased", "the balance was too low", "the balance was too low")
+    ]
+    assert [done.document[name] for name in ("debited", "erased", "not_debited")] == [1, 1, 3]
+    unpaid = Path(done.document["undebited"])
+    assert [row["email"] for row in rows_of(unpaid)] == [CY, _NEW]
+    front.erased.add(CY)
+    front.run(people, "--amount", "10")
+    assert [row["email"] for row in rows_of(unpaid)] == [_NEW], "who was erased since is not in it either"
+    shown = front.shown(people, "--amount", "10")
+    assert re.search("Erased +2, who are not debited\nNot debited +1: the balance", shown)

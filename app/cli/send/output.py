@@ -120,7 +120,7 @@ def report(run: Run) -> int:
 
 def _outcome(run: Run) -> None:
     totals, out = run.totals, console()
-    held, undebited = totals["debited"] - totals["credited"], totals["sent"] - totals["debited"]
+    held = totals["debited"] - totals["credited"]
     is_news = totals["replayed"] < totals["batches"]
     unsent = run.recipients.count - totals["sent"] - run.unanswered
     before = f", {points(totals['replayed'])} of them issued before" if totals["replayed"] else ""
@@ -129,7 +129,8 @@ def _outcome(run: Run) -> None:
         "Points debited": points(totals["points"]) if is_news else f"0 now; {points(totals['points'])} before",
         "Credited": points(totals["credited"]),
         "Held": f"{points(held)}, until an account is registered" if held else "0",
-        "Not debited": f"{points(undebited)}: the balance was too low. After a refill, send {run.undebited} with the"
+        "Erased": f"{points(totals['erased'])}, who are not debited" if totals["erased"] else None,
+        "Not debited": f"{points(run.unpaid)}: the balance was too low. After a refill, send {run.undebited} with the"
         " same options."
         if run.undebited
         else None,
@@ -181,7 +182,7 @@ def _document(run: Run) -> dict[str, Any]:
         **{f"{name}_column": run.list.title(place) for name, place in run.columns.own.items()},
         "lines": run.recipients.count + len(bad),
         "recipients": run.recipients.count,
-        **{name: totals[name] for name in ("sent", "debited", "credited", "points", "batches")},
+        **{name: totals[name] for name in ("sent", "debited", "erased", "credited", "points", "batches")},
         "held": totals["debited"] - totals["credited"],
         "not_debited": totals["sent"] - totals["debited"],
         "replayed_batches": totals["replayed"],

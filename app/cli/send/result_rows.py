@@ -9,16 +9,17 @@ from typing import Any
 from app.recipient_files.cells import for_spreadsheet, marked_as_text, unmarked
 from app.recipient_files.columns import CONTROL, Item
 from app.recipient_files.recipients import BadLine
+from app.values.addresses import ERASED
 from app.values.timestamps import timestamp
-from points_client import Sent
+from points_client import Sent, Transaction
 
 COLUMNS = (
     *("line", "email", "transaction_id", "amount", "debited", "credited", "held", "batch_id", "reason"),
     *("label", "sandbox", "organization_id", "created_at", "idempotency_key", "again", "reference", "check"),
 )
-TOO_LOW = "the balance was too low"
+_TOO_LOW, _ERASED = "the balance was too low", "the user was erased"
 # By (debited, credited): the columns debited, credited and held, and the reason.
-_FLAGS = {(True, True): ("yes,yes,no", ""), (True, False): ("yes,no,yes", ""), (False, False): ("no,no,no", TOO_LOW)}
+_FLAGS = {(True, True): ("yes,yes,no", ""), (True, False): ("yes,no,yes", ""), (False, False): ("no,no,no", _TOO_LOW)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ class Request:
         rows = []
         for line, item, transaction in zip(self.lines, self.items, issued.transactions, strict=True):
             flags, reason = _FLAGS[transaction.debited, transaction.credited]
+            reason = _ERASED if was_erased(transaction) else reason
             label = label_of_all if item.label is None else _cell(item.label)
             reference = "" if item.reference is None else _quoted(marked_as_text(item.reference))
             rows.append(
@@ -64,6 +66,11 @@ class Request:
             return rows
         bad = [f"{bad.line},{_cell(bad.email)},,,,,,,{_cell(bad.reason)},,,,,,," for bad in self.bad]
         return list(merge(rows, bad, key=lambda row: int(row.partition(",")[0])))
+
+
+def was_erased(transaction: Transaction) -> bool:
+    """Tell whether a recipient was erased before the issue, and so is unpaid whatever the balance was."""
+    return not transaction.debited and ERASED.fullmatch(transaction.email) is not None
 
 
 def identity_of(row: Mapping[str, str]) -> str:

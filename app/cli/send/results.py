@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import orjson
 
-from app.cli.send.result_rows import COLUMNS, TOO_LOW, Request, address_of, identity_of
+from app.cli.send.result_rows import COLUMNS, Request, address_of, identity_of
 from app.errors import Refused
 from app.recipient_files.columns import UNPAID_BATCH
 from app.recipient_files.recipients import BadLine
@@ -106,10 +106,11 @@ class ResultFile:
             self._check = check
         self.withdraw(request)
 
-    def write_unpaid(self, campaign: str, own: Sequence[str]) -> Path:
+    def write_unpaid(self, campaign: str, own: Sequence[str], erased: Collection[str]) -> Path:
         """Write the campaign's unpaid recipients, with the columns of `own`, into a list that can be sent later.
 
         The list's column of batch ids makes it another campaign: under this campaign's keys they would stay unpaid.
+        The transactions `erased` are left out: that list would pay an address that was erased.
         """
         stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)
@@ -122,7 +123,8 @@ class ResultFile:
             rows = csv.writer(file)
             rows.writerow(("email", "line", UNPAID_BATCH, *own))
             for row in self.rows():
-                if row["reason"] == TOO_LOW and f"-{campaign}-" in row["idempotency_key"]:
+                is_unpaid = row["debited"] == "no" and row["transaction_id"] not in erased
+                if is_unpaid and f"-{campaign}-" in row["idempotency_key"]:
                     rows.writerow((address_of(row), row["line"], row["batch_id"], *map(row.__getitem__, own)))
         draft.replace(target)
         return target

@@ -7,7 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from app.cli.send.result_rows import Request
+from app.cli.send.result_rows import Request, was_erased
 from app.cli.send.results import ResultFile
 from app.cli.service import Service
 from app.errors import Refused
@@ -73,6 +73,7 @@ class Run:
         self.size = self.limits.recipients
         # The sums of all parts: `points` counts debited points, `replayed` batches that were issued before.
         self.totals = Counter[str]()
+        self.erased: set[str] = set()  # The ids of the transactions of erased users, who are not debited.
         # Right after the part that was issued last, which is that with the highest id: two are on their way at once.
         self.balance: int = self.organization.balance
         self._last_batch_id = 0
@@ -137,14 +138,22 @@ class Run:
         assert issued.current_balance is not None, "an issued batch has one"
         if issued.batch_id > self._last_batch_id:
             self.balance, self._last_batch_id = issued.current_balance, issued.batch_id
+        erased = [str(transaction.id) for transaction in issued.transactions if was_erased(transaction)]
+        self.erased.update(erased)
         self.totals.update(
             batches=1,
             replayed=int(issued.replayed),
             sent=len(issued.transactions),
             debited=len(debited),
+            erased=len(erased),
             credited=sum(transaction.credited for transaction in debited),
             points=sum(transaction.amount for transaction in debited),
         )
+
+    @property
+    def unpaid(self) -> int:
+        """The number of recipients whom the balance did not pay."""
+        return self.totals["sent"] - self.totals["debited"] - self.totals["erased"]
 
     def is_of_this_campaign(self, key: str) -> bool:
         """Tell whether an idempotency key belongs to this campaign."""

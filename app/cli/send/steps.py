@@ -162,8 +162,8 @@ def send(run: Run) -> None:
             require_no_second_payment(run)
             run.totals.clear()
         _send_parts(run)
-        if run.totals["debited"] < run.totals["sent"]:
-            run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own))
+        if run.unpaid:
+            run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own), run.erased)
     except KeyboardInterrupt:
         if run.results.unanswered:
             click.echo("Stopping once the outcome of the last batches is known; Ctrl-C stops at once.", err=True)
