@@ -50,6 +50,7 @@ class PayingFront:
         self.recipients_max = 10_000
         self.created_at = datetime.now(UTC).isoformat()
         self.refusal_of_part: int | None = None  # The number of a part that is refused when it is sent.
+        self.interrupts = 0  # How often Ctrl-C is pressed before a send is answered.
         self._answers: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     def run(self, path: Path, *options: str) -> Done:
@@ -87,6 +88,9 @@ class PayingFront:
 
     def _sent(self, body: Any, key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
         with self._lock:
+            if self.interrupts:
+                self.interrupts -= 1
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             if key in self._answers:
                 sent, answered = self._answers[key]
                 self._erase(answered)

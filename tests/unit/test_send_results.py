@@ -203,3 +203,16 @@ def test_an_erased_user_is_named_and_no_list_for_a_refill_has_the_address(front:
     assert [row["email"] for row in rows_of(unpaid)] == [_NEW], "who was erased since is not in it either"
     shown = front.shown(people, "--amount", "10")
     assert re.search("Erased +2, who are not debited\nNot debited +1: the balance", shown)
+
+
+def test_who_interrupts_the_last_batch_is_told_of_the_unpaid_and_gets_their_list_from_the_same_command(
+    front: PayingFront, people: Path
+) -> None:
+    front.balance, front.interrupts = 10, 1
+    done = front.run(people, "--amount", "10")
+    assert [done.document[name] for name in ("sent", "debited", "not_debited", "unanswered")] == [3, 1, 2, 0]
+    assert (done.status, done.document["undebited"]) == (1, None)
+    assert "give the same command again to carry on" in done.told
+    again = front.run(people, "--amount", "10")
+    assert again.status == 0
+    assert [row["email"] for row in rows_of(Path(again.document["undebited"]))] == [BOB, CY]

@@ -124,16 +124,14 @@ def _outcome(run: Run) -> None:
     is_news = totals["replayed"] < totals["batches"]
     unsent = run.recipients.count - totals["sent"] - run.unanswered
     before = f", {points(totals['replayed'])} of them issued before" if totals["replayed"] else ""
+    refill = f" After a refill, send {run.undebited} with the same options." if run.undebited else ""
     rows = {
         "Batches": f"{points(totals['batches'])}{before}",
         "Points debited": points(totals["points"]) if is_news else f"0 now; {points(totals['points'])} before",
         "Credited": points(totals["credited"]),
         "Held": f"{points(held)}, until an account is registered" if held else "0",
         "Erased": f"{points(totals['erased'])}, who are not debited" if totals["erased"] else None,
-        "Not debited": f"{points(run.unpaid)}: the balance was too low. After a refill, send {run.undebited} with the"
-        " same options."
-        if run.undebited
-        else None,
+        "Not debited": f"{points(run.unpaid)}: the balance was too low.{refill}" if run.unpaid else None,
         "Left out": _left_out(run),
         "Not answered": f"{points(run.unanswered)}: they may have been paid, or may still be"
         if run.unanswered

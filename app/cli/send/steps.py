@@ -169,7 +169,8 @@ def send(run: Run) -> None:
             click.echo("Stopping once the outcome of the last batches is known; Ctrl-C stops at once.", err=True)
             with suppress(KeyboardInterrupt, PointsError, OSError):
                 _resend_unanswered(run)
-        if run.totals["sent"] < run.recipients.count:
+        # Sent whole, it may still lack the list of the unpaid.
+        if run.totals["sent"] < run.recipients.count or (run.unpaid and run.undebited is None):
             run.stopped = f"Interrupted: {_CARRY_ON}"
     except NoAnswer as error:
         run.stopped = f"{error.sentence} Later, {_CARRY_ON}"
