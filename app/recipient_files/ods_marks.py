@@ -3,7 +3,7 @@
 import re
 from typing import IO
 
-from app.recipient_files.workbook_marks import ERROR, FORMULA, PADDED, PERCENTAGE, SCIENTIFIC, Marks, parser
+from app.recipient_files.workbook_marks import ERROR, FORMULA, PADDED, PERCENTAGE, SCALED, SCIENTIFIC, Marks, parser
 
 _ERROR = re.compile(r"#(N/A|NAME\?|REF!|DIV/0!|VALUE!|NULL!|NUM!)|Err:[0-9]+")
 _SIGN = re.compile("(?P<scientific>[0-9][Ee][+-]?[0-9])|^0[0-9]")
@@ -71,4 +71,7 @@ class Ods:
                 return FORMULA
         if kind == "float" and (sign := _SIGN.search(text)):
             return SCIENTIFIC if sign["scientific"] else PADDED
+        shown, value = re.sub("[^0-9]", "", text), cell.get("office:value", "")
+        if kind in ("float", "currency") and shown and value.isdecimal() and not shown.startswith(value):
+            return SCALED
         return PERCENTAGE if kind == "percentage" else None

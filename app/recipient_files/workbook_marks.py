@@ -11,7 +11,7 @@ from functools import cache
 from typing import NamedTuple
 from xml.parsers import expat  # A file that declares a document type, and so entities, is refused.
 
-ERROR, FORMULA, PERCENTAGE, SCIENTIFIC, PADDED = range(5)
+ERROR, FORMULA, PERCENTAGE, SCIENTIFIC, PADDED, SCALED = range(6)
 
 # The first row and column of merged cells, and the last; all are counted from 0.
 Range = tuple[tuple[int, int], tuple[int, int]]
@@ -47,6 +47,7 @@ def _refuse(*_: object) -> None:
 # What a format of numbers shows as it is.
 _LITERAL = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 _SIGNS = {PERCENTAGE: re.compile("%"), SCIENTIFIC: re.compile("[Ee][+-]"), PADDED: re.compile("^00+(;|$)")}
+_SIGNS[SCALED] = re.compile("[0#?],+(?![0#?,])")  # Each comma after the last digit leaves three digits out.
 
 
 @cache

@@ -33,7 +33,7 @@ from python_calamine import (
 
 from app.recipient_files import xls_marks, xlsx_marks
 from app.recipient_files.ods_marks import Ods
-from app.recipient_files.workbook_marks import ERROR, FORMULA, PADDED, PERCENTAGE, SCIENTIFIC, Marks, Range
+from app.recipient_files.workbook_marks import ERROR, FORMULA, PADDED, PERCENTAGE, SCALED, SCIENTIFIC, Marks, Range
 
 UNREADABLE, PROTECTED, TOO_LARGE = 2, 3, 4
 
@@ -58,6 +58,7 @@ _DOUBTS = {
     FORMULA: "a formula whose value is not stored: open the workbook in a spreadsheet program, and save it there",
     PERCENTAGE: "the percentage {}: type what is meant as a plain number",
     PADDED: "the number {}, which its format shows with zeros in front: format the cell as text, and type it anew",
+    SCALED: "the number {}, which its format shows in thousands or the like: give the cell a plain format",
     SCIENTIFIC: "the number {} in scientific notation: format the cell as text, and type all digits anew",
 }
 _MERGED = "a part of the merged cell “{}”: unmerge it, and fill in each row"
@@ -161,7 +162,7 @@ def _mark(row: list[str], values: Sequence[Cell], marks: Mapping[int, tuple[int,
 
 
 # How a number is shown where the file does not tell.
-_SHOWN = {PERCENTAGE: "{:.15g}%", SCIENTIFIC: "{:.2E}", PADDED: "{:.15g}"}
+_SHOWN = {PERCENTAGE: "{:.15g}%", SCIENTIFIC: "{:.2E}", PADDED: "{:.15g}", SCALED: "{:.15g}"}
 
 
 class _Merged:

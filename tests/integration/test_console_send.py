@@ -348,7 +348,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
 
 def test_rows_that_a_workbook_hides_are_asked_about_and_the_button_is_for_one_answer(ann: Visitor) -> None:
     path = checked(ann, misleading_xlsx(), file="people.xlsx")
-    assert "10 rows with addresses in the sheet “People”: 1 of these rows is hidden in the workbook." in words_of(
+    assert "11 rows with addresses in the sheet “People”: 1 of these rows is hidden in the workbook." in words_of(
         ann.get(path)
     )
     assert ann.post(path, of=path).status_code == 400

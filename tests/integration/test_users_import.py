@@ -70,7 +70,7 @@ def test_what_a_workbook_hides_is_asked_and_what_misleads_in_it_is_a_bad_row(tmp
         import_users(path)
     imported = import_users(path, hidden_rows="leave-out")
     assert imported.registered == 1
-    assert [row.line for row in imported.bad_rows] == list(range(3, 12))
+    assert [row.line for row in imported.bad_rows] == list(range(3, 13))
     reasons = [row.reason.partition(":")[0] for row in imported.bad_rows]
     assert reasons[:3] == [
         "The row is hidden in the workbook, and left out as you chose.",

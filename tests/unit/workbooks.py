@@ -76,6 +76,7 @@ MISLEADING: Mapping[str, str] = {
     "first": "has in “label” (4) a part of the merged cell “Both”",
     "second": "has in “label” (4) a part of the merged cell “Both”",
     "padded": "has in “reference” (3) the number",
+    "scaled": "has in “amount” (2) the number 50",
     "formula": "has in “reference” (3) a formula whose value is not stored",
 }
 
@@ -83,7 +84,8 @@ MISLEADING: Mapping[str, str] = {
 def misleading_xlsx(heading: Sequence[str] = HEADING) -> bytes:
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
-        percentage, exponent, zeros = (book.add_format({"num_format": code}) for code in ("0.0 %", "0.00E+00", "00000"))
+        codes = ("0.0 %", "0.00E+00", "00000", "#,##0,")
+        percentage, exponent, zeros, thousands = (book.add_format({"num_format": code}) for code in codes)
         sheet = book.add_worksheet("People")
         sheet.write_row(0, 0, heading)
         for line, name in enumerate(["good", "hidden", *MISLEADING], 1):
@@ -95,7 +97,8 @@ def misleading_xlsx(heading: Sequence[str] = HEADING) -> bytes:
         sheet.write_number(6, 2, 4012, exponent)
         sheet.merge_range(7, 3, 8, 3, "Both")
         sheet.write_number(9, 2, 123, zeros)
-        sheet.write_formula(10, 2, "=1+1", None, "")
+        sheet.write_number(10, 1, 50_000, thousands)
+        sheet.write_formula(11, 2, "=1+1", None, "")
     return file.getvalue()
 
 
@@ -117,6 +120,7 @@ def misleading_ods() -> bytes:
         ["first@example.com", 7, "r-7", both],
         ["second@example.com", 8, "r-8", "<table:covered-table-cell/>"],
         ["padded@example.com", 9, cell('office:value-type="float" office:value="123"', "00123")],
-        ["formula@example.com", 10, '<table:table-cell table:formula="of:=1+1"/>'],
+        ["scaled@example.com", cell('office:value-type="float" office:value="50000"', "50"), "r-10"],
+        ["formula@example.com", 11, '<table:table-cell table:formula="of:=1+1"/>'],
     ]
     return ods(rows, hidden=[3])
