@@ -18,6 +18,7 @@ from app import logs
 from app.batches.batch import (
     AWAITING_APPROVAL,
     ISSUED,
+    NOT_FINAL,
     QUEUED,
     REFUSED,
     SCHEDULED,
@@ -32,6 +33,7 @@ from app.noun_fields import Id, Null, Shown, example, says, says_one_of
 from app.reversals.reversal import DONE, Reversal, listed_reversals, reversals
 from app.scope import Scope
 from app.settings import INT64_MAX
+from app.values.timestamps import timestamp
 
 # The version of the form of events.
 VERSION = "1.0"
@@ -323,7 +325,7 @@ def _of_batch(stored: _Stored, batch: Batch) -> dict[str, Any]:
         refusal=batch.refusal if status == REFUSED else None,
         metadata=metadata,
         idempotency_key=stored.idempotency_key,
-        approval=None if status == AWAITING_APPROVAL else batch.approval,
+        approval=_approval_then(stored, batch, status) if status in NOT_FINAL else batch.approval,
         states=StateCounts(stored.credited),
         send_at=stored.send_at or batch.send_at,
     )
@@ -335,9 +337,20 @@ def _of_batch(stored: _Stored, batch: Batch) -> dict[str, Any]:
 def _status_then(stored: _Stored) -> str:
     """Return the status of a batch right after what an event tells of it."""
     if stored.type == event_types.BATCH_APPROVED:
-        assert stored.approved_at is not None
-        return SCHEDULED if stored.send_at is not None and stored.send_at > stored.approved_at else QUEUED
+        return SCHEDULED if stored.send_at is not None and stored.send_at > stored.created_at else QUEUED
     return stored.type.removeprefix("batch.")
+
+
+def _approval_then(stored: _Stored, batch: Batch, status: str) -> Mapping[str, Any] | None:
+    """Return the approval that an event tells of a batch that was not final yet.
+
+    A batch that was moved and awaits another has forgotten who gave the first, so only its time is told then.
+    """
+    if status != AWAITING_APPROVAL and stored.approved_at is not None and stored.approved_at <= stored.created_at:
+        return batch.approval
+    if stored.type == event_types.BATCH_APPROVED:
+        return {"by": None, "api_key_id": None, "at": timestamp(stored.created_at), "reason": None}
+    return None
 
 
 def _of_reversal(stored: _Stored, reversal: Reversal) -> dict[str, Any]:

@@ -42,11 +42,20 @@ def _awaiting(key: Key, amount: int = 101, **more: Any) -> int:
     return int(data["batch_id"])
 
 
+def _events(key: Key, batch_id: int) -> list[dict[str, Any]]:
+    events = key.get("/v1/events", types="batch.*", limit=1_000).json()["data"]["events"]
+    return [event for event in events if event["data"]["batch"]["batch_id"] == batch_id]
+
+
 def _told(key: Key, batch_id: int) -> list[tuple[str, str]]:
     """Return the events of a batch, with its status in each."""
-    events = key.get("/v1/events", types="batch.*", limit=1_000).json()["data"]["events"]
-    batches = [(one["type"], one["data"]["batch"]) for one in events]
-    return [(kind, batch["status"]) for kind, batch in batches if batch["batch_id"] == batch_id]
+    return [(event["type"], event["data"]["batch"]["status"]) for event in _events(key, batch_id)]
+
+
+def _approvals(key: Key, batch_id: int) -> list[tuple[bool, int | None] | None]:
+    """Return what each event of a batch tells of an approval: whether it came at that moment, and the key."""
+    told = [(event["timestamp"], event["data"]["batch"]["approval"]) for event in _events(key, batch_id)]
+    return [approval and (approval["at"] == at, approval["api_key_id"]) for at, approval in told]
 
 
 def _is(key: Key, batch_id: int, status: str) -> bool:
@@ -146,6 +155,7 @@ def test_an_approval_is_good_for_seven_days_and_what_is_moved_beyond_awaits_anot
     careful = organization(service, sandbox_balance=1_000)
     careful.change(approval_above=100, approval_of="all")
     sender, approver = careful.new_key(sandbox=True), careful.new_key(sandbox=True)
+    other, other_id = careful.new_key_with_id(sandbox=True)
 
     def in_days(days: float) -> dict[str, Any]:
         return {"send_at": (noon + timedelta(days=days)).isoformat()}
@@ -157,16 +167,21 @@ def test_an_approval_is_good_for_seven_days_and_what_is_moved_beyond_awaits_anot
     moved = success(sender.move(batch_id, in_days(7.1)))
     assert (moved["status"], moved["approval"], moved["final"]) == ("awaiting_approval", None, False)
     assert moved["send_at"].startswith(in_days(7.1)["send_at"][:19])
+    until(lambda: len(_told(sender, batch_id)) == 5)
+    forgotten = [None, (True, None), None, None, None]
+    assert _approvals(sender, batch_id) == forgotten
     refusal(sender.move(batch_id, in_days(1)), 409, "batch")
     refusal(sender.approve(batch_id), 403, "batch")
     noon = sender.go_to_noon(26)  # Six days later: it was sent more than seven days ago, but awaits since six.
     assert _is(sender, batch_id, "awaiting_approval")
-    assert success(approver.approve(batch_id))["status"] == "scheduled"
+    assert success(other.approve(batch_id))["status"] == "scheduled"
     sender.go_to_noon(28)
     until(lambda: sender.is_issued(batch_id), within_s=60)
     told = ["awaiting_approval", "approved", "scheduled", "scheduled"]
     until(lambda: len(_told(sender, batch_id)) == 8)
     assert [kind.removeprefix("batch.") for kind, _ in _told(sender, batch_id)] == [*told, *told[:3], "issued"]
+    anew = [(True, other_id), (True, other_id), (False, other_id)]
+    assert _approvals(sender, batch_id) == [*forgotten, *anew]
     free = success(sender.send({"recipient": address(), "amount": 1, "send_at": in_days(3)["send_at"]}), 202)
     assert success(sender.move(free["batch_id"], in_days(90)))["status"] == "scheduled", "it was never approved"
 
