@@ -287,7 +287,9 @@ def test_what_is_approved_while_it_is_called_off_ends_as_one_of_both(way: str) -
             f"UPDATE batches SET created_at = created_at - interval '8 days' WHERE id = {batch_id}",
             f"{books.DIGEST_BATCHES} WHERE id = {batch_id}",
         )
-        return _reject_unanswered() == 1
+        while _status(organization_id, batch_id) == "awaiting_approval":  # Whom an approver holds is passed over.
+            _reject_unanswered()
+        return _status(organization_id, batch_id) == "rejected"
 
     does: dict[str, Callable[[int], bool]] = {
         "cancelled": lambda batch_id: _cancel(organization_id, batch_id),
