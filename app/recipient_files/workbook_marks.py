@@ -46,8 +46,12 @@ def _refuse(*_: object) -> None:
 
 # What a format of numbers shows as it is.
 _LITERAL = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
-_SIGNS = {PERCENTAGE: re.compile("%"), SCIENTIFIC: re.compile("[Ee][+-]"), PADDED: re.compile("^00+(;|$)")}
-_SIGNS[SCALED] = re.compile("[0#?],+(?![0#?,])")  # Each comma after the last digit leaves three digits out.
+_SIGNS = {
+    PERCENTAGE: re.compile("%"),
+    SCIENTIFIC: re.compile("[Ee][+-]"),
+    PADDED: re.compile("^00+(;|$)"),
+    SCALED: re.compile("[0#?],+(?![0#?,])"),  # Each comma after the last digit leaves three digits out.
+}
 
 
 @cache

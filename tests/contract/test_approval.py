@@ -223,6 +223,9 @@ def test_who_approves_sees_every_recipient_before_the_issue_and_what_awaits_and_
     success(approves.approve(batch_id))
     for answered in (batch_id, others):
         refusal(careful.new_key(scopes=["approve"]).approve(answered), 409, "batch")
+    rejected = success(sender.send(body), 202)["batch_id"]
+    success(careful.live.reject(rejected))
+    refusal(approves.reject(rejected), 409, "batch")
     until(lambda: approves.batch(batch_id)["final"], every_s=0.1)
     for key in (approves, careful.live):
         assert key.listed(path, limit=3) == shown

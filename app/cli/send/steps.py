@@ -105,9 +105,10 @@ def _note_refusal(run: Run, part: Part, outcome: AsyncResult[Verified]) -> None:
 
 def _require_allowed(run: Run) -> None:
     """Raise if a part may not be sent now. What was sent before is only replayed, whatever holds for new batches."""
+    if run.results.unanswered:
+        return  # It may be what uses up the limit: what became of it is found out first.
     for number, sentence in run.refusals.items():
-        # What is not answered may be what uses up the limit: what became of it is found out first.
-        if not run.results.unanswered and run.key(number) not in run.keys_before:
+        if run.key(number) not in run.keys_before:
             raise Refused(sentence)
 
 
