@@ -5,6 +5,7 @@ The sends of keys with bounds are accepted by a way of their own: the sends of a
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
@@ -116,7 +117,9 @@ def _outcomes(connection: Connection, statement: bytes, sends: Sequence[Send]) -
         acceptance = Acceptance(*accepted)
         refusal: PointsError | None
         if acceptance.existed:
-            refusal = None if is_same else IdempotencyKeyReused()
+            request = sends[index].request
+            is_repeated = _is_what_is_left(connection, acceptance, request) if is_same is None else is_same
+            refusal = None if is_repeated else IdempotencyKeyReused()
         else:
             refusal = _send_at_error(sends[index].request, now)
             refusal = refusal or may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
@@ -125,6 +128,33 @@ def _outcomes(connection: Connection, statement: bytes, sends: Sequence[Send]) -
             refusal.organization_id = acceptance.organization_id
         outcomes[index] = refusal or (acceptance if acceptance.batch_id else None)
     return outcomes
+
+
+def _is_what_is_left(connection: Connection, acceptance: Acceptance, request: IssueRequest) -> bool:
+    """Compare a request with a batch that an erasure has changed: any address is the same as an erased one.
+
+    So nobody learns whether a guess of the address is right. A `send_at` may have been moved since: what counts is
+    whether there is one.
+    """
+    key = {"id": acceptance.batch_id, "organization_id": acceptance.organization_id}
+    left = connection.execute(_WHAT_IS_LEFT, key).mappings().one()
+    if (left["send_at"] is None) != (request.send_at is None):
+        return False
+    email_keys = left["email_keys"]
+    if len(email_keys) == len(request.email_keys):
+        known = zip(email_keys, request.email_keys, strict=True)
+        email_keys = [sent if _ERASED.fullmatch(kept) else kept for kept, sent in known]
+    kept = {name: left[name] for name in request.kept}
+    as_left = {name: left[name] for name in ("amount", "running_totals", "atomic", "label", "labels", "references")}
+    return replace(request, email_keys=email_keys, kept=kept, **as_left).meaning() == request.meaning()
+
+
+_ERASED = re.compile("erased-[0-9]+")
+_WHAT_IS_LEFT = text(f"""
+    SELECT coalesce(email_keys, emails) AS email_keys, amount, running_totals, atomic, label, labels,
+           item_references AS "references", send_at, {", ".join(KEPT)}
+    FROM batches WHERE id = :id AND organization_id = :organization_id
+""")
 
 
 def _stranger(sender: bytes | SendingMember) -> PointsError:

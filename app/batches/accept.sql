@@ -10,7 +10,8 @@
 -- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself
 -- (LIMIT 1), which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
 --
--- Of a batch that an erasure has changed, the hash of the body is empty: any body is answered with the batch as it is.
+-- Of a batch that an erasure has changed, the hash of the body is empty, and `is_same` is NULL: app/batches/accept.py
+-- compares what is left.
 --
 -- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
 -- the requested order, and not beyond the limit. Other sends pay nothing for it.
@@ -46,7 +47,7 @@ WITH asked AS MATERIALIZED (
         FROM organizations WHERE organizations.id = k.organization_id LIMIT 1
     ) o
 ), known AS MATERIALIZED (
-    SELECT a.index, b.id, b.status, b.idempotency_hash IN (decode(a.idempotency_hash, 'hex'), '') AS is_same, b.created_at
+    SELECT a.index, b.id, b.status, nullif(b.idempotency_hash, '') = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
     FROM asked a
     CROSS JOIN LATERAL (
         SELECT * FROM batches

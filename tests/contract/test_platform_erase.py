@@ -1,10 +1,21 @@
 """A user is erased for good: by the call and by the command, with what callers have seen of them."""
 
+from typing import Any
+
 import pytest
 
 from tests.contract.calls import HELD, Organization, address, flags, refusal, success
 from tests.contract.platform import Platform, platform
 from tests.service.up import Service
+
+_OTHERWISE: dict[str, Any] = {
+    "amount": 6,
+    "atomic": True,
+    "label": "x",
+    "metadata": {"x": "y"},
+    "hold_days": 3,
+    "send_at": "2030-01-01T00:00:00Z",
+}
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +27,7 @@ def test_an_erased_user_is_known_nowhere_and_what_was_issued_stays(
     service: Service, acme: Organization, ours: Platform
 ) -> None:
     email, moved, other = address(), address(), address()
-    body = {"recipients": [other, email.upper()], "amount": 5}
+    body: dict[str, Any] = {"recipients": [other, email.upper()], "amount": 5}
     before = success(acme.live.send(body, Idempotency_Key=email), 201)
     user = ours.registered(email, "Mary", "Jackson", external_id=email)
     success(acme.live.send({"recipient": email, "amount": 7}), 201)
@@ -39,6 +50,12 @@ def test_an_erased_user_is_known_nowhere_and_what_was_issued_stays(
     again = success(replay, 201)["transactions"]
     assert [one["email"] for one in again] == [other, name]
     assert [one["id"] for one in again] == [one["id"] for one in before["transactions"]]
+    guess = acme.live.send(body | {"recipients": [other, address()]}, Idempotency_Key=email)
+    assert success(guess, 201)["transactions"] == again
+    otherwise = [{name: value} for name, value in _OTHERWISE.items()]
+    fewer, turned = {"recipients": [other]}, {"recipients": [email, other]}
+    for another in (*otherwise, fewer, turned):
+        refusal(acme.live.send(body | another, Idempotency_Key=email), 422, "idempotency_key")
     [first, second] = success(acme.live.get("/v1/transactions", user=user["id"]))["transactions"]
     assert {first["email"], second["email"]} == {name}
     assert first["recipient"] == {"id": user["id"], "first_name": name, "last_name": name}
