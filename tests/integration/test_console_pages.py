@@ -464,6 +464,8 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
     returned = words_of(ann.get(f"/batches/{other}"))
     assert "Returned 40 held too long for 2 recipients" in returned
     assert not re.search("Taken back [0-9]", returned)
+    for page in (returned, words_of(ann.get("/transactions"))):
+        assert "c@example.com returned 20 20 gone back" in page
     sums = "Taken back 20 from 1 recipient Returned 80 held too long for 2 recipients"
     assert sums in words_of(ann.get(f"/batches/{in_part}"))
 
