@@ -49,31 +49,29 @@ def reject_unanswered(connection: Connection, *, at_most: int) -> int:
 
     An organization whose row somebody holds is passed over, and waits for the next run.
     """
-    parameters = {"at_most": at_most, "days": ANSWERED_WITHIN_DAYS, "reason": UNANSWERED}
-    organization_id = connection.execute(_LOCK_ONE_LATE, parameters).scalar_one_or_none()
+    organization_id = connection.execute(_LOCK_ONE_LATE, {"at_most": at_most}).scalar_one_or_none()
     if organization_id is None:
         return 0
     # A second statement, so that it sees what the holder of the row before has committed.
-    rejected = connection.execute(_REJECT_LATE, parameters | {"organization_id": organization_id}).scalars().all()
+    parameters = {"organization_id": organization_id, "at_most": at_most, "reason": UNANSWERED}
+    rejected = connection.execute(_REJECT_LATE, parameters).scalars().all()
     key_limits.give_back(connection, organization_id, rejected)
     return len(rejected)
 
 
-# The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
-# second half is what is late only by the clock of a sandbox that is ahead.
+# The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index.
+_LAST = f"(SELECT clock_timestamp() - interval '{ANSWERED_WITHIN_DAYS} days')"
+IS_LATE = f"status = 'awaiting_approval' AND {AWAITING_SINCE} <= {_LAST}"
+# The second half is what is late only by the clock of a sandbox that is ahead.
 _LOCK_ONE_LATE = text(f"""
-    WITH last AS MATERIALIZED (
-        SELECT clock_timestamp() - make_interval(days => :days) AS moment
-    )
     SELECT id FROM organizations
-    WHERE id = ANY(ARRAY(SELECT organization_id FROM batches
-                         WHERE status = 'awaiting_approval' AND {AWAITING_SINCE} <= (SELECT moment FROM last)
+    WHERE id = ANY(ARRAY(SELECT organization_id FROM batches WHERE {IS_LATE}
                          ORDER BY {AWAITING_SINCE}, id LIMIT :at_most)
                    || ARRAY(SELECT o.id FROM organizations o
                             WHERE o.sandbox_ahead > '0'
                               AND EXISTS (SELECT FROM batches
                                           WHERE (organization_id, sandbox) = (o.id, true)
-                                            AND {AWAITING_SINCE} <= (SELECT moment FROM last) + o.sandbox_ahead
+                                            AND {AWAITING_SINCE} <= {_LAST} + o.sandbox_ahead
                                             AND status = 'awaiting_approval')
                             LIMIT :at_most))
     ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
@@ -87,7 +85,7 @@ _REJECT_LATE = text(f"""
               FROM (VALUES (false), (true)) modes (is_sandbox)) m
         CROSS JOIN LATERAL (SELECT id FROM batches
                             WHERE organization_id = :organization_id AND sandbox = m.is_sandbox
-                              AND {AWAITING_SINCE} <= m.now - make_interval(days => :days)
+                              AND {AWAITING_SINCE} <= m.now - interval '{ANSWERED_WITHIN_DAYS} days'
                               AND status = 'awaiting_approval'
                             ORDER BY {AWAITING_SINCE} LIMIT :at_most) b
         LIMIT :at_most

@@ -139,16 +139,17 @@ def organizations_waiting(connection: Connection, *, longer_than_s: float) -> li
     return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())
 
 
-_ORGANIZATIONS_WAITING = text(f"""
+# The organizations' ids, each as often as it has such a batch or reversal.
+WAITING = f"""
     SELECT organization_id FROM batches
     WHERE {IS_DUE} AND ({_QUEUED_AT} < clock_timestamp() - make_interval(secs => :longer_than_s)
                         OR {_QUEUED_AT} > clock_timestamp())
-    UNION
+    UNION ALL
     SELECT organization_id FROM reversals
     WHERE {IS_DUE} AND (created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
                         OR created_at > clock_timestamp())
-    ORDER BY organization_id
-""")
+"""
+_ORGANIZATIONS_WAITING = text(f"SELECT DISTINCT organization_id FROM ({WAITING}) waiting ORDER BY organization_id")
 
 
 def postpone(connection: Connection, queued_id: int, *, organization_id: int, table: str = "batches") -> None:

@@ -180,14 +180,15 @@ def release_due(connection: Connection, *, at_most: int) -> list[int]:
     return list(connection.execute(_RELEASE_DUE, {"at_most": at_most}).scalars())
 
 
-# The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
-# status is checked twice: a batch may be cancelled after it is read and before it is locked.
+# Whether a batch is to be queued. The clock is read once, in a subquery: a value that may change from row to row cannot
+# be looked up in an index.
+IS_TO_RELEASE = "status = 'scheduled' AND send_at <= (SELECT clock_timestamp())"
+# The status is checked twice: a batch may be cancelled after it is read and before it is locked.
 #
 # The second array is what is due only by the clock of a sandbox that is ahead.
-_RELEASE_DUE = text("""
+_RELEASE_DUE = text(f"""
     UPDATE batches SET status = 'queued'
-    WHERE id = ANY(ARRAY(SELECT id FROM batches
-                         WHERE status = 'scheduled' AND send_at <= (SELECT clock_timestamp())
+    WHERE id = ANY(ARRAY(SELECT id FROM batches WHERE {IS_TO_RELEASE}
                          ORDER BY send_at, id LIMIT :at_most FOR NO KEY UPDATE SKIP LOCKED)
                    || ARRAY(SELECT b.id FROM organizations o CROSS JOIN LATERAL (
                                 SELECT id FROM batches

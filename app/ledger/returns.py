@@ -60,10 +60,11 @@ def due_returns(connection: Connection, *, at_most: int, without: Iterable[int] 
 
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index.
+IS_TO_RETURN = "return_at <= (SELECT clock_timestamp())"
 # The second half is what is due only by the clock of a sandbox that is ahead.
-_DUE = text("""
+_DUE = text(f"""
     (SELECT organization_id, id, sandbox, recipient_count FROM batches
-     WHERE return_at <= (SELECT clock_timestamp()) AND organization_id <> ALL (CAST(:without AS bigint[]))
+     WHERE {IS_TO_RETURN} AND organization_id <> ALL (CAST(:without AS bigint[]))
      ORDER BY return_at, id LIMIT :at_most)
     UNION ALL
     (SELECT b.* FROM organizations o

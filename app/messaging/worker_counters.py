@@ -133,7 +133,7 @@ def count(counts: Counts, notes: Mapping[str, str] | None = None) -> None:
 _SWEPT_AT, _BEAT_AT = "points:swept_at", "points:beat_at"
 _AUDIT = "points:audit"
 
-# Sweeps run every second; a sweep of a long queue takes its time.
+# Sweeps run every 5 s at least; a sweep of a long queue takes its time.
 _OLD_S = 30.0
 _COMES_WITHIN_S = 15.0
 _LOOK_EVERY_S = 0.2

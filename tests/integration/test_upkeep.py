@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from types import ModuleType
 from typing import Any
@@ -14,7 +15,9 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
+from app import organizations
 from app.ledger import fold
+from app.ledger.due import what_is_due
 from app.messaging import hints, process_redis, worker_counters
 from app.postgres.database import transaction
 from tests.deadline import until
@@ -46,6 +49,55 @@ def test_a_sweep_issues_what_has_been_queued_too_long_and_notes_that_it_ran(upke
     seconds = worker_counters.swept_s_ago(process_redis.redis())
     assert seconds is not None
     assert seconds < 10
+
+
+def test_a_look_finds_what_is_due_and_nothing_else(upkeep: ModuleType) -> None:
+    """All else would wait for a minute, or be done twice a second."""
+    organization_id = books.make_organization(100)
+    work: dict[str, Callable[[], object]] = {"number": upkeep.number_all, "fold": upkeep.fold_credits}
+    work |= {"sweep": upkeep.sweep, "release": upkeep.release}
+    work |= {"return": upkeep.return_unclaimed, "reject_unanswered": upkeep.reject_unanswered}
+
+    def found() -> set[str]:
+        due = books.run(what_is_due, queued_longer_than_s=upkeep.QUEUED_TOO_LONG_S)
+        assert due.keys() == work.keys()
+        return {name for name, is_due in due.items() if is_due}
+
+    def is_done(*names: str) -> None:
+        """See that these are due and no other, and do them."""
+        assert found() == set(names)
+        for name in names:
+            work[name]()
+
+    books.make_users(BOB)
+    upkeep.number_all()
+    books.issue_now(organization_id, [ANN, BOB], 5, hold_days=5)
+    is_done("fold", "number")
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+    is_done()
+    books.execute(f"UPDATE batches SET created_at = now() - interval '4 s' WHERE id = {batch_id}", books.DIGEST_BATCHES)
+    is_done("sweep")  # A drain numbers its own events.
+    is_done("fold")
+    books.queue_batch(organization_id, [ANN], 1, send_at=datetime.now(UTC) + timedelta(days=1))
+    is_done("number")
+    books.move_scheduled("now()")
+    is_done("number", "release")
+    books.drain_all(organization_id)
+    is_done("number", "fold")
+    books.let_days_pass(6)
+    is_done("return")
+    is_done("number")
+    books.run(organizations.change, organization_id, {"approval_above": 1, "approval_of": "all"})
+    batch_id = books.queue_batch(organization_id, [ANN, BOB], 1)
+    is_done("number")
+    long_ago = f"UPDATE batches SET created_at = now() - interval '8 days' WHERE id = {batch_id}"
+    books.execute(long_ago, books.DIGEST_BATCHES)
+    is_done("reject_unanswered")
+    is_done("number")
+    # What is due by the clock of a sandbox, each of them looks for itself.
+    books.execute("UPDATE organizations SET sandbox_ahead = '1 h'")
+    assert found() == {"release", "return", "reject_unanswered"}
+    assert books.breaches() == []
 
 
 @pytest.fixture
