@@ -25,6 +25,7 @@ from app.errors import IdempotencyKeyReused, InsufficientScope, InvalidKey, Inva
 from app.organizations import may_not_issue
 from app.postgres import locks
 from app.postgres.database import digest, fetch_all
+from app.values.addresses import ERASED
 from app.values.key_bounds import SEND
 from app.values.timestamps import EARLIEST, LATEST, bounds_fault
 
@@ -143,13 +144,12 @@ def _is_what_is_left(connection: Connection, acceptance: Acceptance, request: Is
     email_keys = left["email_keys"]
     if len(email_keys) == len(request.email_keys):
         known = zip(email_keys, request.email_keys, strict=True)
-        email_keys = [sent if _ERASED.fullmatch(kept) else kept for kept, sent in known]
+        email_keys = [sent if ERASED.fullmatch(kept) else kept for kept, sent in known]
     kept = {name: left[name] for name in request.kept}
     as_left = {name: left[name] for name in ("amount", "running_totals", "atomic", "label", "labels", "references")}
     return replace(request, email_keys=email_keys, kept=kept, **as_left).meaning() == request.meaning()
 
 
-_ERASED = re.compile("erased-[0-9]+")
 _WHAT_IS_LEFT = text(f"""
     SELECT coalesce(email_keys, emails) AS email_keys, amount, running_totals, atomic, label, labels,
            item_references AS "references", send_at, {", ".join(KEPT)}
