@@ -235,7 +235,7 @@ class _Kind:
 
 
 def _look(kinds: Sequence[_Kind]) -> None:
-    """Look what is due, by one statement: statements of all kinds took a seventh of an idle service's CPU."""
+    """Look what is due, by one statement: a statement of each kind took a tenth of an idle service's CPU."""
     with single_statement() as connection:
         due = what_is_due(connection, queued_longer_than_s=QUEUED_TOO_LONG_S)
     for kind in kinds:
