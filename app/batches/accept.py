@@ -139,20 +139,21 @@ def _is_what_is_left(connection: Connection, acceptance: Acceptance, request: Is
     """
     key = {"id": acceptance.batch_id, "organization_id": acceptance.organization_id}
     left = connection.execute(_WHAT_IS_LEFT, key).mappings().one()
-    if (left["send_at"] is None) != (request.send_at is None):
+    is_scheduled, email_keys = request.send_at is not None, left["email_keys"]
+    if left["is_scheduled"] != is_scheduled or len(email_keys) != len(request.email_keys):
         return False
-    email_keys = left["email_keys"]
-    if len(email_keys) == len(request.email_keys):
-        known = zip(email_keys, request.email_keys, strict=True)
-        email_keys = [sent if ERASED.fullmatch(kept) else kept for kept, sent in known]
-    kept = {name: left[name] for name in request.kept}
-    as_left = {name: left[name] for name in ("amount", "running_totals", "atomic", "label", "labels", "references")}
-    return replace(request, email_keys=email_keys, kept=kept, **as_left).meaning() == request.meaning()
+    pairs = zip(email_keys, request.email_keys, strict=True)
+    as_left = {
+        **{name: left[name] for name in ("amount", "running_totals", "atomic", "label", "labels", "references")},
+        "email_keys": [asked if ERASED.fullmatch(kept) else kept for kept, asked in pairs],
+        "kept": {name: left[name] for name in request.kept},
+    }
+    return replace(request, **as_left).meaning() == request.meaning()
 
 
 _WHAT_IS_LEFT = text(f"""
     SELECT coalesce(email_keys, emails) AS email_keys, amount, running_totals, atomic, label, labels,
-           item_references AS "references", send_at, {", ".join(KEPT)}
+           item_references AS "references", send_at IS NOT NULL AS is_scheduled, {", ".join(KEPT)}
     FROM batches WHERE id = :id AND organization_id = :organization_id
 """)
 

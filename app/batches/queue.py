@@ -139,7 +139,7 @@ def organizations_waiting(connection: Connection, *, longer_than_s: float) -> li
     return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())
 
 
-# The organizations' ids, each as often as it has such a batch or reversal.
+# The organizations' ids, each as often as it has such a batch or reversal, by `:longer_than_s`.
 WAITING = f"""
     SELECT organization_id FROM batches
     WHERE {IS_DUE} AND ({_QUEUED_AT} < clock_timestamp() - make_interval(secs => :longer_than_s)

@@ -13,9 +13,9 @@ def what_is_due(connection: Connection, *, queued_longer_than_s: float) -> dict[
     return connection.execute(_DUE, {"longer_than_s": queued_longer_than_s}).one()._asdict()
 
 
-# To fold is not among them: while an old snapshot is held, its lists are long to look through, and it can wait for 5 s.
 # If the clock of any sandbox is ahead, the kinds that go by time look for themselves.
 _IS_AHEAD = "EXISTS (SELECT FROM organizations WHERE sandbox_ahead > '0')"
+# Not what is to fold: while an old snapshot is held, its lists are long to look through, and it can wait for 5 s.
 _DUE = text(f"""
     SELECT EXISTS ({WAITING}) AS sweep,
            EXISTS (SELECT FROM unnumbered_events) AS number,
