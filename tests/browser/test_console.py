@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from app import api_keys, organizations
 from app.values.key_bounds import Bounds, parse_end
 from tests.browser.conftest import Look, choose_password, sign_in
-from tests.browser.page_checks import require_readable, width_beyond_the_window
+from tests.browser.page_checks import require_readable, wait_until_shown, width_beyond_the_window
 from tests.service.inside import Service
 
 _PAGES = {
@@ -153,12 +153,13 @@ def test_a_double_click_and_the_back_button_issue_once_also_on_a_phone(look: Loo
     page.get_by_role("button", name="Check the list").click()
     page.get_by_role("link", name="Go on to the cost").click()
     page.get_by_role("button", name="Go on to confirm").click()
+    wait_until_shown(page, "Confirm")
     assert width_beyond_the_window(page) <= 0
     page.get_by_role("button", name="Issue 7 points to 1 recipient").dblclick()
     expect(page.get_by_text("7 points issued to 1 recipient.")).to_be_visible()
     page.go_back()
     page.reload()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Outcome")
+    wait_until_shown(page, "Outcome")
     assert width_beyond_the_window(page) <= 0
     with look.service.connection() as connection:
         sent = "SELECT count(*) FROM transactions WHERE email = 'twice@example.com'"
