@@ -106,8 +106,7 @@ def _once(about: str, sentence: str) -> Callable[[Settings], str]:
     return lambda limits: about if limits.allow_repeats else f"{about} {sentence}"
 
 
-def most_recipients(limits: Settings) -> int:
-    """The most recipients of a send."""
+def _most_recipients(limits: Settings) -> int:
     return limits.recipients_max
 
 
@@ -116,7 +115,7 @@ RECIPIENTS = Array(
     _once("E-mail addresses, in order. Required unless `recipient` is sent.", "No address twice."),
     of="e-mail addresses",
     entries=reference_to("Recipient"),
-    most=most_recipients,
+    most=_most_recipients,
     is_unique=lambda limits: not limits.allow_repeats,
     empty_is_missing=True,
 )
@@ -131,7 +130,7 @@ ITEMS = Array(
     " and all items after it are not debited, not even smaller ones.",
     of="objects",
     entries=reference_to("Item"),
-    most=most_recipients,
+    most=_most_recipients,
     empty_is_missing=True,
 )
 AMOUNT = Integer(

@@ -23,6 +23,13 @@ def test_recipients_max_bounds_the_recipients_of_a_batch(made: Organization) -> 
     success(made.live.verify({"recipients": emails[:-1], "amount": 1}))
 
 
+def test_a_reversal_takes_10_000_ids_whatever_a_batch_may_have(made: Organization) -> None:
+    for count, fault in ((10_000, "transactions.0"), (10_001, "transactions")):
+        body = {"transactions": list(range(1, count + 1)), "reason": "x"}
+        answer = made.live.call("POST", "/v1/points/reverse/verify", json=body)
+        assert next(iter(answer.json()["errors"])) == fault
+
+
 def test_the_organization_tells_the_limits(made: Organization) -> None:
     told = made.live.get("/v1/organization").json()["additional_data"]["limits"]
     assert told == {"recipients": 2_000, "amount": 2**62, "body_bytes": 200_000}
