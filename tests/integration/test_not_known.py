@@ -29,14 +29,19 @@ def test_while_a_worker_holds_the_organization_it_is_not_known_what_becomes_of_a
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     batch_id = books.queue_batch(organization_id, ["ann@example.com"], 10, send_at=tomorrow)
     caller, headers = app.test_client(), {"Authorization": f"Bearer {key}"}
-    calls = (("POST", f"/v1/batches/{batch_id}/cancel", None), ("PATCH", f"/v1/batches/{batch_id}", tomorrow))
+    batch = f"/v1/batches/{batch_id}"
+    calls = (
+        ("POST", f"{batch}/cancel", None),
+        ("PATCH", batch, {"send_at": (tomorrow + timedelta(hours=1)).isoformat()}),
+        ("POST", f"{batch}/approve", None),
+        ("POST", f"{batch}/reject", {"reason": "x"}),
+    )
     with (
         transaction() as frozen,
         Points(key, "http://127.0.0.1", patience_s=1, transport=httpx.WSGITransport(app=app)) as points,
     ):
         lock_organization(frozen, organization_id)
-        for method, path, send_at in calls:
-            body = None if send_at is None else {"send_at": (send_at + timedelta(hours=1)).isoformat()}
+        for method, path, body in calls:
             answer = caller.open(path, method=method, headers=headers, json=body)
             assert (answer.status_code, answer.get_json()["additional_data"]) == (503, {"code": "not_known"})
             assert answer.get_json()["errors"] == {"batch": [NotKnown.says]}
