@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import httpx
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from tests.contract.calls import Organization, organization
 from tests.contract.described import description

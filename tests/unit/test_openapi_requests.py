@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from app.api.openapi.description import document
 from app.api.views import CALLS
