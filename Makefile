@@ -16,6 +16,8 @@ ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' tests)
 # What the slowest tests took goes into a file as well: make test DURATIONS=durations.txt
 KEPT = $(if $(DURATIONS),| tee --append $(DURATIONS))
 SHELL := /bin/bash -o pipefail
+# Hundreds of processes import the same modules: they are compiled once, also where the environment forbids to keep that.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test test-all test-fast check install install-dev soak mutants bench compare format lock release clean
 
