@@ -152,8 +152,10 @@ RULES = {
         ) n
         WHERE b.status = 'issued' AND paid.count < b.recipient_count AND b.current_balance >= n.points
           AND (NOT b.sandbox OR b.api_key_id IS NULL
-               OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
-                  <> ALL ((coalesce(b.email_keys, b.emails))[paid.count + 1 : more.count]))
+               OR b.rehearsed_unpaid IS NOT TRUE
+                  AND NOT EXISTS (
+                      SELECT FROM unnest((coalesce(b.email_keys, b.emails))[paid.count + 1 : more.count]) email
+                      WHERE email = '{INSUFFICIENT_RECIPIENT}' OR email ~ '^erased-[0-9]+$'))
         ORDER BY b.id""",
     # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is read), each
     # balance that any of them starts from is the result of another, except the first, 0.

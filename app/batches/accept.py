@@ -146,7 +146,7 @@ def _is_what_is_left(connection: Connection, acceptance: Acceptance, request: Is
     as_left = {
         **{name: left[name] for name in ("amount", "running_totals", "atomic", "label", "labels", "references")},
         "email_keys": [asked if ERASED.fullmatch(kept) else kept for kept, asked in pairs],
-        "kept": {name: left[name] for name in request.kept},
+        "kept": {name: left[name] for name in KEPT if left[name] is not None},
     }
     return replace(request, **as_left).meaning() == request.meaning()
 

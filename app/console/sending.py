@@ -102,8 +102,10 @@ def issue(
     if not is_meant and now.before.must_be_meant:
         what = "These recipients were" if now.before.same_list else "Some of these recipients were"
         raise Refused(f"{what} sent points before. Tick the box if you want to issue points again.")
-    accepted = _accept(connection, who, upload, batches=now.payable.parts)
-    uploads.mark_sent(connection, upload.id, [acceptance.batch_id for acceptance in accepted], now.before.kept())
+    assert who.member_id is not None, "a member sends it"
+    accepted = _accept(connection, SendingMember(who.member_id, who.sandbox), upload, batches=now.payable.parts)
+    batch_ids = [acceptance.batch_id for acceptance in accepted]
+    uploads.mark_sent(connection, upload.id, batch_ids, now.before.kept(), by=who.member_id)
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"
     if len(accepted) > 1:
         detail += f", in {len(accepted)} batches"
@@ -117,9 +119,8 @@ def issue(
     return accepted
 
 
-def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: int) -> list[Acceptance]:
-    assert who.member_id is not None, "a member sends it"
-    member, accepted = SendingMember(who.member_id, who.sandbox), []
+def _accept(connection: Connection, member: SendingMember, upload: UploadRow, *, batches: int) -> list[Acceptance]:
+    accepted = []
     for number in range(1, batches + 1):
         part = upload_parts.find(connection, upload.id, number)
         assert part is not None, "the lines of an unsent list are kept"

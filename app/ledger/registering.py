@@ -224,14 +224,21 @@ def _known(new: Sequence[NewUser]) -> dict[str, RegisteredUser]:
 
 
 def firsts(entries: Sequence[NewUser | Faults]) -> dict[int, NewUser]:
-    """Return the entries to register by their places: of two with the same address or external id, the first."""
+    """Return the entries to register by their places: of two with the same address or external id, the first.
+
+    One whose address or external id is a user's already keeps no later one back.
+    """
     by_place: dict[int, NewUser] = {}
     addresses: set[str] = set()
-    external_ids: set[str] = set()
+    external_ids: set[str | None] = set()
+    with transaction() as connection:
+        external_id_of = users.external_ids(connection, [entry for entry in entries if isinstance(entry, NewUser)])
+    taken = set(external_id_of.values()) - {None}
     for place, entry in enumerate(entries):
-        if isinstance(entry, NewUser) and entry.address.key not in addresses and entry.external_id not in external_ids:
-            by_place[place] = entry
+        if not isinstance(entry, NewUser) or entry.address.key in addresses or entry.external_id in external_ids:
+            continue
+        by_place[place] = entry
+        if entry.address.key not in external_id_of and entry.external_id not in taken:
             addresses.add(entry.address.key)
-            if entry.external_id is not None:
-                external_ids.add(entry.external_id)
+            external_ids |= {entry.external_id} - {None}
     return by_place

@@ -67,7 +67,7 @@ def parse_page_request(
         **chosen, equals={parameter.equals: value for parameter, value in given.items() if parameter.equals}
     )
     # A bound with more than six decimals is rounded to the inside, and so two that are equal may part.
-    if filters.created_from and filters.created_to and filters.created_from > filters.created_to + _ROUNDED:
+    if filters.created_from and filters.created_to and filters.created_from - filters.created_to > _ROUNDED:
         for name in ("created_from", "created_to"):
             faults.add(name, "The period must not end before it begins.")
     cursor = read_parameter(query, "cursor", CURSOR.read, faults)

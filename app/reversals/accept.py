@@ -14,6 +14,7 @@ from app.postgres.database import digest, row_with_id
 from app.reversals.request import ReverseRequest
 from app.reversals.reversal import DIGESTED, QUEUED
 from app.scope import SENT_BY, Scope
+from app.values.ids import require_id
 
 
 class BatchScheduled(BatchConflict):
@@ -78,6 +79,8 @@ def accept(
         BatchNotIssued: it was cancelled, refused or rejected, so there is nothing to take back.
         OrganizationDisabled: a suspended organization may take points back, a disabled one may not.
     """
+    if request.batch_id is not None:
+        require_id("batch", request.batch_id)
     scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
     new = scope | {
         "api_key_id": who.api_key_id,

@@ -254,17 +254,21 @@ def bad_lines_of(connection: Connection, upload_id: int) -> list[dict[str, Any]]
     return connection.execute(text("SELECT bad_lines FROM uploads WHERE id = :id"), {"id": upload_id}).scalar() or []
 
 
-def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int], sent_before: Mapping[str, Any]) -> None:
+def mark_sent(
+    connection: Connection, upload_id: int, batch_ids: Sequence[int], sent_before: Mapping[str, Any], *, by: int
+) -> None:
     """Mark a list as sent, with the batches of its parts in order, and delete its content.
 
     Args:
         sent_before: what its sender saw of earlier sends, for whoever approves it.
+        by: the member who has sent it, perhaps another than had given it.
     """
-    connection.execute(_MARK_SENT, {"id": upload_id, "batch_ids": list(batch_ids), "sent_before": _json(sent_before)})
+    parameters = {"id": upload_id, "batch_ids": list(batch_ids), "sent_before": _json(sent_before), "by": by}
+    connection.execute(_MARK_SENT, parameters)
 
 
 _MARK_SENT = text("""
-    UPDATE uploads SET sent_at = clock_timestamp(), batch_ids = :batch_ids, content = NULL,
+    UPDATE uploads SET sent_at = clock_timestamp(), member_id = :by, batch_ids = :batch_ids, content = NULL,
                        sent_before = CAST(:sent_before AS json)
     WHERE id = :id
 """)

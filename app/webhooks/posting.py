@@ -114,19 +114,17 @@ class _Line:
                     answer.retry_after_s = _retry_after_s(_header(response, b"retry-after"))
                 for _ in response.iter_stream():
                     pass  # So that the connection can be used again.
-        except AnswerTooLong:  # The rest is not read; the connection is closed.
-            if answer.status is None:
-                answer.error = "broken_answer"
-        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
-            answer.error = _word_of(error)
+        except httpcore.TimeoutException:
+            answer.error = "timeout"
+        except (AnswerTooLong, httpcore.NetworkError, httpcore.ProtocolError) as error:
+            if answer.status is None:  # Else it is known, and only the status counts.
+                answer.error = _word_of(error)
 
 
 _LOST = ("connection_lost", "broken_answer")
 
 
 def _word_of(error: Exception) -> str:
-    if isinstance(error, httpcore.TimeoutException):
-        return "timeout"
     if isinstance(error, httpcore.ConnectError):
         return "tls_failed" if any(isinstance(cause, SSLError) for cause in error.args) else "not_connected"
     return "connection_lost" if isinstance(error, httpcore.NetworkError) else "broken_answer"

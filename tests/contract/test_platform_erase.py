@@ -27,7 +27,8 @@ def test_an_erased_user_is_known_nowhere_and_what_was_issued_stays(
     service: Service, acme: Organization, ours: Platform
 ) -> None:
     email, moved, other = address(), address(), address()
-    body: dict[str, Any] = {"recipients": [other, email.upper()], "amount": 5}
+    kept = {"metadata": {"run": "1"}, "hold_days": 9}
+    body: dict[str, Any] = {"recipients": [other, email.upper()], "amount": 5, **kept}
     before = success(acme.live.send(body, Idempotency_Key=email), 201)
     user = ours.registered(email, "Mary", "Jackson", external_id=email)
     success(acme.live.send({"recipient": email, "amount": 7}), 201)
@@ -54,7 +55,7 @@ def test_an_erased_user_is_known_nowhere_and_what_was_issued_stays(
     assert success(guess, 201)["transactions"] == again
     otherwise = [{name: value} for name, value in _OTHERWISE.items()]
     fewer, turned = {"recipients": [other]}, {"recipients": [email, other]}
-    for another in (*otherwise, fewer, turned):
+    for another in (*otherwise, *({name: None} for name in kept), fewer, turned):
         refusal(acme.live.send(body | another, Idempotency_Key=email), 422, "idempotency_key")
     [first, second] = success(acme.live.get("/v1/transactions", user=user["id"]))["transactions"]
     assert {first["email"], second["email"]} == {name}

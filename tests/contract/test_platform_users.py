@@ -163,6 +163,19 @@ def test_a_bulk_registers_all_but_what_it_names_by_place(acme: Organization, our
     assert {one["status"] for one in again} == {"exists", "conflict"}
 
 
+def test_an_entry_of_a_bulk_in_conflict_keeps_no_later_one_back(ours: Platform) -> None:
+    known, fresh, other, new_id = ours.registered(address(), external_id=address()), address(), address(), address()
+    users: list[Any] = [
+        {"email": fresh, "first_name": "Ada", "external_id": known["external_id"]},
+        {"email": fresh, "first_name": "Ada"},
+        {"email": known["email"], "first_name": "Another", "external_id": new_id},
+        {"email": other, "first_name": "Ada", "external_id": new_id},
+    ]
+    answered = success(ours.bulk(users))["users"]
+    assert [one["status"] for one in answered] == ["conflict", "created"] * 2
+    assert [list(answered[place]["errors"]) for place in (0, 2)] == [["users.0.external_id"], ["users.2.email"]]
+
+
 def test_a_bulk_has_1_to_1000_users(ours: Platform) -> None:
     one = {"email": address(), "first_name": "Ada"}
     bad: list[Any] = [[], None, "x", {}, [one] * 1_001]

@@ -311,5 +311,6 @@ def test_every_fault_is_named_in_one_answer(acme: Organization) -> None:
             refusal(acme.live.call("POST", call, json=body), 400, "amount")
         refusal(acme.live.call("POST", call, json={"reason": "x", "batch": 0}), 400, "batch")
         refusal(acme.live.call("POST", call, json={"reason": "x", "batch": 2**70}), 404, "batch")
+        refusal(reverse(acme.live, {"batch": 2**70}, Idempotency_Key="far"), 404, "batch")
         refusal(acme.live.call("POST", f"{call}?wait=1", json={}), 400, "wait")
     assert taken(acme.live, {"transactions": [one], "reason": "x" * 255, "amount": None})["amount"] == 10

@@ -514,6 +514,13 @@ def test_a_scheduled_batch_is_moved_once_and_not_when_it_is_issued(app: Flask, a
     assert ann.get(move).status_code == 303
 
 
+def test_who_confirms_a_list_is_its_sender_whoever_has_given_it(app: Flask, ann: Visitor) -> None:
+    path, bob = checked(ann, "email,amount\na@example.com,5\n"), visitor(app, ann.organization_id, "admin")
+    assert confirm(bob, path).status_code == 303
+    for page in ("/lists", f"{path}/outcome"):
+        assert "Ann Admin" in words_of(bob.get(page)).split("By", 1)[1], page
+
+
 def test_a_queued_batch_is_called_off_once_and_one_that_was_issued_meanwhile_is_not(ann: Visitor) -> None:
     first = f"/batches/{books.queue_batch(ann.organization_id, ['b@example.com'], 5, label='Oops')}"
     assert "Oops" in ann.get(f"{first}/cancel").text

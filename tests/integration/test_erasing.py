@@ -13,6 +13,7 @@ from app.batches import schedule
 from app.batches.accept import Acceptance, Send, accept, accept_within_limits
 from app.batches.request import IssueRequest
 from app.batches.transaction import transactions_of
+from app.batches.verify import DOMAIN
 from app.erasing import issued, lists
 from app.erasing.erase import ErasureUnfinished, erase_user
 from app.errors import NotFound
@@ -415,6 +416,16 @@ def test_an_erasure_does_not_go_through_the_ids_that_restores_have_skipped(call:
     books.issue_now(organization_id, [NOW], 2)
     assert call("POST", f"users/{user_id}/erase")["balance"] == 3
     assert _found() == []
+
+
+def test_the_books_hold_when_the_address_that_rehearses_too_little_balance_is_a_users_and_erased() -> None:
+    organization_id = books.make_organization(10, sandbox_balance=100)
+    books.issue_now(organization_id, [BO, f"insufficient@{DOMAIN}", CY], 10, sandbox=True)
+    with transaction() as connection:
+        user_id = register_user(connection, users.new_user(f"insufficient@{DOMAIN}", FIRST, LAST)).user.id
+    erase_user(user_id)
+    assert books.values("SELECT debited_count FROM batches") == [1]
+    assert books.breaches() == []
 
 
 def test_a_user_of_a_sandbox_cannot_be_erased_and_is_erased_with_the_live_user_alone() -> None:
