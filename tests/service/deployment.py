@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from app.local import ports
 from tests.deadline import comes_true
+from tests.service.commands import give
 from tests.service.parts import Part, Supervisor
 from tests.service.template import POINTS
 from tests.unit.deployment.files import SHELL, procfile
@@ -96,9 +96,8 @@ class Deployment(Parts):
 
     def points(self, *arguments: str) -> Any:
         """Return the document that a command of `points` prints."""
-        command = [POINTS, *arguments, "--json"]
-        done = subprocess.run(command, env=self.environment, capture_output=True, cwd=self.logs, check=False)
-        assert done.returncode in ((0, 1) if arguments == ("status",) else (0,)), done.stderr.decode()
+        done = give(POINTS, [*arguments, "--json"], environment=self.environment, folder=self.logs)
+        assert done.returncode in ((0, 1) if arguments == ("status",) else (0,)), done.stderr
         return json.loads(done.stdout)
 
 

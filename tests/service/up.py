@@ -17,10 +17,10 @@ import pytest
 
 from tests.deadline import comes_true, until
 from tests.ports import HOST, free_port
+from tests.service.commands import give
 from tests.service.template import POINTS, copy_to
 
 STARTED_IN_S, STOPPED_IN_S = 90, 60
-_COMMAND_TIMEOUT_S = 120
 
 # What somebody has set for a service of theirs must not move this one.
 _SETTINGS = ("POINTS_", "DATABASE_", "REDIS_", "FLOWER_", "GUNICORN_", "WEB_")
@@ -208,15 +208,7 @@ class Service:
 
     def run(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """Give a `points` command with just these arguments."""
-        return subprocess.run(
-            [POINTS, *arguments],
-            env=self.environment | environment,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=_COMMAND_TIMEOUT_S,
-            check=False,
-        )
+        return give(POINTS, arguments, environment=self.environment | environment, stdin=stdin)
 
     def command(self, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         """Give a command about this service, and require its exit status."""
