@@ -156,7 +156,7 @@ def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str,
 def external_ids(connection: Connection, new: Sequence[NewUser]) -> dict[str, str | None]:
     """Return the external ids of the users who have an address or an external id of these, by their addresses' keys."""
     parameters = {"keys": [user.address.key for user in new], "external_ids": [user.external_id for user in new]}
-    return dict(connection.execute(_EXTERNAL_IDS, parameters).tuples().all())
+    return {row.email_key: row.external_id for row in connection.execute(_EXTERNAL_IDS, parameters)}
 
 
 _EXTERNAL_IDS = text("""

@@ -94,13 +94,13 @@ def test_a_flapping_receiver_gets_each_event_at_least_once_in_order(organization
     webhook = hooks.make(organization_id, receiver.url)
     hooks.write(organization_id, *["key.created"] * 6)
     answers = [status(500), status(200), close_in_the_middle, status(302, Location=receiver.url), status(200)]
-    plan = iter([*answers, status(404), flood, status(200), status(429), status(200), status(200)])
+    plan = iter([*answers, status(404), flood, status(200), status(429), status(200)])
 
     receiver.answer = lambda handler: next(plan)(handler)  # noqa: PLW0108  # Each call takes the next.
     for _ in range(7):
         _retry(webhook)
     seen = _after(webhook, receiver)
-    assert seen == [1, 1, 2, 2, 2, 3, 3, 4, 5, 5, 6]
+    assert seen == [1, 1, 2, 3, 3, 4, 4, 5, 6, 6]
     assert _read(webhook).status == "enabled"
 
 
