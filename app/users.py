@@ -153,13 +153,13 @@ def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str,
     return {row.email_key: to_user(row) for row in rows}
 
 
-def external_ids(connection: Connection, new: Sequence[NewUser]) -> dict[str, str | None]:
+def find_external_ids(connection: Connection, new: Sequence[NewUser]) -> dict[str, str | None]:
     """Return the external ids of the users who have an address or an external id of these, by their addresses' keys."""
     parameters = {"keys": [user.address.key for user in new], "external_ids": [user.external_id for user in new]}
-    return {row.email_key: row.external_id for row in connection.execute(_EXTERNAL_IDS, parameters)}
+    return {row.email_key: row.external_id for row in connection.execute(_FIND_EXTERNAL_IDS, parameters)}
 
 
-_EXTERNAL_IDS = text("""
+_FIND_EXTERNAL_IDS = text("""
     SELECT email_key, external_id FROM users WHERE email_key = ANY(:keys) AND sandbox_of IS NULL
     UNION ALL SELECT email_key, external_id FROM users WHERE external_id = ANY(:external_ids)
 """)

@@ -7,6 +7,7 @@ from app.postgres.database import digest
 from app.reversals.reversal import CODES
 from app.reversals.reversal import DIGESTED as OF_REVERSAL
 from app.statement.read import DAY_OF_MOMENT, MOVES, SUMS, begin_of
+from app.values.addresses import IS_ERASED
 
 
 def _told(row: str) -> str:
@@ -24,7 +25,7 @@ ANSWER_RULES = {
         FROM batches b
         CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE counts > 0 AND payable <= b.debited_amount) AS debited,
-                   min(place - 1) FILTER (WHERE CASE WHEN email !~ '^erased-[0-9]+$' THEN counts = points
+                   min(place - 1) FILTER (WHERE CASE WHEN NOT {IS_ERASED} THEN counts = points
                                                      WHEN b.status IN {NOT_FINAL} THEN counts = 0
                                                      ELSE counts IN (0, points) END IS NOT TRUE) AS wrong
             FROM (SELECT email, payable, place, points, coalesce(payable - payable_before, points) AS counts

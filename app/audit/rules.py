@@ -4,6 +4,7 @@ from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
 from app.batches.verify import INSUFFICIENT_RECIPIENT
+from app.values.addresses import IS_ERASED
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -53,7 +54,7 @@ RULES = {
         FROM (SELECT batch_id::numeric * {POSITIONS} + position AS id, organization_id,
                      held_hash(coalesce(email_key, email), sandbox, organization_id) AS hash
               FROM transactions
-              WHERE debited AND NOT credited AND points_left IS DISTINCT FROM 0 AND email !~ '^erased-[0-9]+$'
+              WHERE debited AND NOT credited AND points_left IS DISTINCT FROM 0 AND NOT {IS_ERASED}
                 AND batch_id < (SELECT listed_to FROM held_listing)) t
         LEFT JOIN held_transactions h ON h.transaction_id::numeric = t.id AND h.address_hash = t.hash
         WHERE h.organization_id IS DISTINCT FROM t.organization_id
@@ -155,7 +156,7 @@ RULES = {
                OR b.rehearsed_unpaid IS NOT TRUE
                   AND NOT EXISTS (
                       SELECT FROM unnest((coalesce(b.email_keys, b.emails))[paid.count + 1 : more.count]) email
-                      WHERE email = '{INSUFFICIENT_RECIPIENT}' OR email ~ '^erased-[0-9]+$'))
+                      WHERE email = '{INSUFFICIENT_RECIPIENT}' OR {IS_ERASED}))
         ORDER BY b.id""",
     # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is read), each
     # balance that any of them starts from is the result of another, except the first, 0.

@@ -230,15 +230,16 @@ def firsts(entries: Sequence[NewUser | Faults]) -> dict[int, NewUser]:
     """
     by_place: dict[int, NewUser] = {}
     addresses: set[str] = set()
-    external_ids: set[str | None] = set()
+    external_ids: set[str] = set()
     with transaction() as connection:
-        external_id_of = users.external_ids(connection, [entry for entry in entries if isinstance(entry, NewUser)])
-    taken = set(external_id_of.values()) - {None}
+        known = users.find_external_ids(connection, [entry for entry in entries if isinstance(entry, NewUser)])
+    taken = set(known.values()) - {None}
     for place, entry in enumerate(entries):
         if not isinstance(entry, NewUser) or entry.address.key in addresses or entry.external_id in external_ids:
             continue
         by_place[place] = entry
-        if entry.address.key not in external_id_of and entry.external_id not in taken:
+        if entry.address.key not in known and entry.external_id not in taken:
             addresses.add(entry.address.key)
-            external_ids |= {entry.external_id} - {None}
+            if entry.external_id is not None:
+                external_ids.add(entry.external_id)
     return by_place

@@ -28,6 +28,7 @@ PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<
 
 # What stands for the address of an erased user. It is not an address, so nobody can send to it.
 ERASED = re.compile(r"erased-[0-9]+")
+IS_ERASED = f"email ~ '^{ERASED.pattern}$'"  # In SQL.
 
 
 class Address(NamedTuple):
