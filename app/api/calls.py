@@ -17,16 +17,16 @@ from sqlalchemy import Connection
 
 from app.api import envelope, refusals
 from app.api.auth import SCOPES_OF_ENDPOINTS, caller, platform_caller
-from app.api.once import once, once_in_steps
+from app.api.once import answered_before, once, once_in_steps
 from app.api.refusals import Refusal
-from app.api.requests.body import read_json, refuse_fields
+from app.api.requests.body import json_bytes, read_object, refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import headers_refused, refuse_headers
-from app.errors import PointsError
+from app.errors import InvalidRequest, PointsError
 from app.fields.field import Table
 from app.noun_fields import says
 from app.pages.parameters import PARAMETERS
-from app.settings import Settings
+from app.settings import Settings, settings
 
 View = Callable[..., Response | Mapping[str, Any] | None]
 Example = Mapping[str, Any]
@@ -142,8 +142,8 @@ class Call:
     def _checked(self, view: View) -> Callable[..., Response]:
         """Return the function of a route: it finds the caller, refuses what is not taken, and reads the body."""
         find = partial(platform_caller, *self.scopes) if self.is_of_platform else caller
-        first, body, read, has_query, status = self.first, self.body, self.read, self.query, self.successes[0].status
-        takes_nothing = body is None and self.method != "GET"
+        first, has_body, has_query, status = self.first, self.body is not None, self.query, self.successes[0].status
+        takes_nothing = not has_body and self.method != "GET"
         makes_once, in_steps, refused = self.makes_once, self.in_steps, headers_refused(self.headers)
 
         @wraps(view)
@@ -156,12 +156,13 @@ class Call:
                 first(who)
             if takes_nothing:
                 refuse_fields()
-            given: tuple[Any, ...] = ()
-            named: dict[str, Any] = ids
-            if read is not None:
-                given, named = (*ids.values(), read_json(read)), {}
-            elif body is not None:
-                named = ids | read_json(body.read)
+            written = json_bytes() if has_body else b""
+            try:
+                given, named = self._arguments(ids, written)
+            except InvalidRequest:
+                if not makes_once or (kept := answered_before(who, written)) is None:
+                    raise
+                return kept
 
             def respond(*connection: Connection) -> Response:
                 outcome = view(who, *connection, *given, **named)
@@ -171,9 +172,18 @@ class Call:
 
             if not makes_once:
                 return respond()
-            return (once_in_steps if in_steps else once)(who, (given, named), respond)
+            making = once_in_steps if in_steps else partial(once, written=written)
+            return making(who, (given, named), respond)
 
         return answered
+
+    def _arguments(self, ids: dict[str, int], written: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what the function gets of the path and of the bytes of the body, by place and by name."""
+        if (read := self.read) is not None:
+            return (*ids.values(), read_object(written, lambda fields: read(fields, settings()))), {}
+        if (body := self.body) is not None:
+            return (), ids | read_object(written, lambda fields: body.read(fields, settings()))
+        return (), ids
 
     @property
     def successes(self) -> Sequence[Answer]:

@@ -13,8 +13,6 @@ from app.local.valkey import Valkey
 from tests.deadline import until
 from tests.service.inside import Organization, Service
 
-SEEN_WITHIN_S = 60
-
 
 def login(service: Service) -> dict[str, str]:
     """Return the password that `points up` has made, with its user."""
@@ -35,7 +33,7 @@ def jobs(service: Service, caller: Organization) -> dict[str, dict[str, Any]]:
 def until_no_worker_stays(service: Service) -> None:
     """Wait until the next send begins a job of its own."""
     with Redis.from_url(Valkey(DataDir(service.data_dir)).url()) as redis:
-        until(lambda: not redis.exists("points:staying"), within_s=SEEN_WITHIN_S)
+        until(lambda: not redis.exists("points:staying"))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def sent(service: Service) -> tuple[Organization, str, int]:
     caller, mark = service.organization(100), uuid.uuid4().hex
     answer = service.send(caller.live, {"recipients": [f"{n}.{mark}@example.com" for n in range(3)], "amount": 5})
     assert answer.status_code == 201
-    until(lambda: any(job["state"] == "SUCCESS" for job in jobs(service, caller).values()), within_s=SEEN_WITHIN_S)
+    until(lambda: any(job["state"] == "SUCCESS" for job in jobs(service, caller).values()))
     return caller, mark, answer.json()["additional_data"]["batch_id"]
 
 

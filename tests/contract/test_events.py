@@ -251,7 +251,7 @@ def test_tail_prints_each_event_and_posts_it_signed_until_taken(service: Service
             until(lambda: hook.calls, "the first is refused")
             hook.answer = status(204)
             refused = len(hook.calls)
-            until(lambda: len({call.event["id"] for call in hook.calls[refused:]}) == 2, within_s=30)
+            until(lambda: len({call.event["id"] for call in hook.calls[refused:]}) == 2)
         finally:
             process.send_signal(signal.SIGINT)
             printed, _ = process.communicate(timeout=30)

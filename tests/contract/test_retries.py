@@ -4,6 +4,7 @@ import json
 import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, organization, refusal, success
 from tests.contract.described import description
 from tests.contract.platform import platform
+from tests.deadline import until
 from tests.service.up import Service
 
 _TWO: dict[str, Any] = {"recipients": ["a@example.com", "b@example.com"], "amount": 10}
@@ -179,6 +181,33 @@ def test_what_is_made_is_made_once_for_its_key_and_told_again_with_its_secret(
         another = _post(made, path, body, _key())
         assert another.is_success
         assert another.content != first.content
+
+
+def test_of_two_bulks_at_once_with_one_key_and_other_bodies_one_registers_nobody(made: Organization) -> None:
+    key, ours = _key(), platform(made.service)
+    people = [[_PERSON | {"email": email} for email in addresses(500)] for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda users: _post(made, "platform/users/bulk", {"users": users}, key), people))
+    assert sorted(answer.status_code for answer in answers) == [200, 422]
+    for users, answer in zip(people, answers, strict=True):
+        if answer.status_code == 422:
+            refusal(answer, 422, "idempotency_key")
+        for one in (users[0], users[-1]):
+            found = success(ours.get("/v1/platform/users", email=one["email"]))["users"]
+            assert len(found) == answer.is_success
+
+
+def test_a_body_that_is_at_fault_by_now_gets_the_answer_of_when_it_was_good(made: Organization) -> None:
+    path, key, end = f"platform/organizations/{made.id}/keys", _key(), datetime.now(UTC) + timedelta(seconds=4)
+    body = {"name": "Till", "expires_at": end.isoformat()}
+    first = _post(made, path, body, key)
+    success(first, 201)
+    until(lambda: datetime.now(UTC) > end, every_s=0.1)
+    again = _post(made, path, body, key)
+    assert (again.status_code, again.content, again.headers["Idempotency-Replayed"]) == (201, first.content, "true")
+    for other_key, other in ((None, body), (_key(), body), (key, body | {"name": "Shop"}), (key, body | {"name": ""})):
+        refusal(_post(made, path, other, other_key), 400, *(["name"] if other["name"] == "" else []), "expires_at")
+    refusal(_post(made, path, {"name": "Till"}, key), 422, "idempotency_key")
 
 
 def test_a_call_that_makes_nothing_refuses_an_idempotency_key(made: Organization) -> None:

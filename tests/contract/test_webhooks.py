@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, organization, refusal, success
 from tests.deadline import until
+from tests.pace import slowness
 from tests.receiver import Receiver, status
 from tests.service.up import Service
 
@@ -93,7 +94,7 @@ def test_an_event_arrives_within_a_second_of_its_commit(two: list[Organization],
         answered_at = time.monotonic()
         until(lambda so_many=number: len(receiver.calls) > so_many, "the event arrives")
         waits_s.append(receiver.calls[-1].at - answered_at)
-    assert statistics.median(waits_s) < 1
+    assert statistics.median(waits_s) < slowness()
 
 
 def test_a_receiver_that_is_down_is_tried_again_attempts_shown(two: list[Organization], receiver: Receiver) -> None:
@@ -107,7 +108,7 @@ def test_a_receiver_that_is_down_is_tried_again_attempts_shown(two: list[Organiz
     assert failing["status"] == "failing"
     assert all(TIMESTAMP.match(failing[name]) for name in ("failing_since", "retry_at"))
     receiver.answer = status(200)
-    until(lambda: len(receiver.calls) >= 4, "all have arrived", within_s=60)
+    until(lambda: len(receiver.calls) >= 4, "all have arrived")
     first, *others = receiver.sequences
     assert others == sorted(set(others))
     assert others[0] == first
@@ -265,4 +266,4 @@ def test_with_redis_away_an_event_still_arrives(narrow: Service, receiver: Recei
     _make(made.live, receiver.url, types=["batch.issued"])
     with narrow.paused("redis"):
         assert made.live.send({"recipient": address(), "amount": 1}).status_code in (201, 202)
-        until(lambda: receiver.calls, "the event arrives", within_s=60)
+        until(lambda: receiver.calls, "the event arrives")

@@ -18,11 +18,8 @@ from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
 from tests.crash.sending import Sender
 from tests.crash.service import Service
-from tests.deadline import comes_true
+from tests.deadline import TIMEOUT_S, comes_true
 from tests.service.parts import Part
-
-# How long the harness waits for what must happen for a fault to be one.
-_HAPPENS_WITHIN_S = 60.0
 
 
 class Scene:
@@ -37,7 +34,7 @@ class Scene:
         self._sent = 0
         self._lock = threading.Lock()
 
-    def wait_for(self, what: str, happened: Callable[[], object], within_s: float = _HAPPENS_WITHIN_S) -> None:
+    def wait_for(self, what: str, happened: Callable[[], object], within_s: float = TIMEOUT_S) -> None:
         """Wait for what makes the fault a fault; that it does not come is a violation like any other."""
         if not comes_true(happened, within_s=within_s):
             self.intents.violation(f"it did not come within {within_s:.0f} s: {what}")

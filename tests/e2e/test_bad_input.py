@@ -1,6 +1,7 @@
 """Bad input, over HTTP: each case gets its documented status and envelope, and writes nothing."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,7 +13,6 @@ from tests.e2e.bad_input import framing, headers, json_forms, paths, queries, va
 from tests.e2e.bad_input.cases import ADDRESS, CANARY, KEY, Case, body, call
 from tests.e2e.bad_input.costly import COSTLY
 from tests.e2e.raw_http import Answer, exchange
-from tests.pace import slowness
 from tests.service.inside import Organization, Service
 
 _CALLERS = 8
@@ -125,7 +125,10 @@ def test_bad_input_gets_its_status_and_one_answer_and_writes_nothing(
 def test_what_is_dear_to_take_apart_is_answered_within_a_second(
     service: Service, caller: Organization, name: str
 ) -> None:
-    """A slow answer counts only if it is slow five times over: the machine may be busy elsewhere."""
+    """A slow answer counts only if it is slow five times over: the machine may be busy elsewhere.
+
+    Where memory is slow, it has three times as long as Python's own parser has for as many keys.
+    """
     content, fields = COSTLY[name]
     case = body(name, content(), *fields)
     for _ in range(5):
@@ -133,7 +136,14 @@ def test_what_is_dear_to_take_apart_is_answered_within_a_second(
         _assert_documented(answer, case.statuses, case.fields)
         if answer.elapsed_s < _ANSWERED_WITHIN_S:
             break
-    assert answer.elapsed_s < _ANSWERED_WITHIN_S * slowness()
+    else:
+        assert answer.elapsed_s < 3 * _parsed_s(COSTLY["a million keys"][0]())
+
+
+def _parsed_s(document: str) -> float:
+    began = time.perf_counter()
+    json.loads(document)
+    return time.perf_counter() - began
 
 
 _READ = [b"/v1/organization", b"/v1/batches?limit=1", b"/v1/batches?limit=0", b"/v1/batches/999999999", b"/readyz"]

@@ -12,8 +12,6 @@ import pytest
 from tests.deadline import until
 from tests.service.inside import Organization, Service
 
-SEEN_WITHIN_S = 30
-
 
 def lines(service: Service, *words: str) -> list[str]:
     """Return the lines of the parts, as `points up` shows them, that hold all of these words."""
@@ -28,7 +26,7 @@ def test_one_id_tells_the_story_of_a_send(service: Service) -> None:
     answer = service.send(caller.live, body, X_Request_Id=request_id)
     assert answer.headers["X-Request-Id"] == request_id
     batch_id = answer.json()["additional_data"]["batch_id"]
-    until(lambda: len(lines(service, request_id)) == 2, within_s=SEEN_WITHIN_S)
+    until(lambda: len(lines(service, request_id)) == 2)
     told = {line.split("│")[0].strip().rstrip("0123456789"): line for line in lines(service, request_id)}
     assert told.keys() == {"web", "worker"}
     for part, words in {
@@ -45,7 +43,7 @@ def words_of(service: Service, method: str, path: str, status: int, **request: A
     name = uuid.uuid4().hex
     request["headers"] = {"X-Request-Id": name, **request.get("headers", {})}
     assert service.call(method, path, **request).status_code == status
-    until(lambda: bool(lines(service, name)), within_s=SEEN_WITHIN_S)
+    until(lambda: bool(lines(service, name)))
     [line] = lines(service, name)
     return set(line.split())
 
@@ -91,9 +89,9 @@ def test_no_address_no_key_and_no_body_is_in_any_line(service: Service) -> None:
     service.account(address)
     last = f"last-{uuid.uuid4().hex}"
     service.call("GET", "/v1/organization", key=caller.live, headers={"X-Request-Id": last})
-    until(lambda: bool(lines(service, last)), within_s=SEEN_WITHIN_S)
+    until(lambda: bool(lines(service, last)))
     batch_id = sent.json()["additional_data"]["batch_id"]
-    until(lambda: bool(lines(service, f"batch_ids={batch_id}")), within_s=SEEN_WITHIN_S)
+    until(lambda: bool(lines(service, f"batch_ids={batch_id}")))
     shown = "\n".join(line for line in service.output if "│" in line)
     hashed = sha256(address.encode()).hexdigest()[:32]
     assert f"request_id={hashed}" in shown, "a caller's own id is logged, as a hash because of its @"
@@ -109,12 +107,12 @@ def test_what_goes_wrong_has_fields_and_no_trace_and_names_nobody(service: Servi
     with _refused_by_the_database(service, f"{mark}@example.com"):
         sent = service.send(caller.live, {"recipient": f"{mark}@example.com", "amount": 1}, Prefer="respond-async")
         batch_id = sent.json()["data"]["batch_id"]
-        until(lambda: bool(lines(service, "batch_postponed", f"batch_id={batch_id}")), within_s=SEEN_WITHIN_S)
+        until(lambda: bool(lines(service, "batch_postponed", f"batch_id={batch_id}")))
     [line, *_] = lines(service, "batch_postponed", f"batch_id={batch_id}")
     fields = {f"organization_id={caller.id}", "error=CheckViolation", "sqlstate=23514", "constraint=ck_nobody"}
     assert fields <= set(line.split())
     assert lines(service, "drain_failed", f"organization_id={caller.id}")
-    until(lambda: _status(service, caller, batch_id) == "issued", within_s=SEEN_WITHIN_S)
+    until(lambda: _status(service, caller, batch_id) == "issued")
     shown = "\n".join(line for line in service.output if "│" in line)
     assert mark not in shown
     assert "Traceback" not in shown

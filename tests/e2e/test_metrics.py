@@ -15,8 +15,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.deadline import until
 from tests.service.inside import Service
 
-SEEN_WITHIN_S = 30
-
 
 def figures(service: Service) -> dict[tuple[str, ...], float]:
     """Return every sample of the page: its name and the values of its labels, by the labels' names."""
@@ -40,7 +38,7 @@ def settled(service: Service) -> dict[tuple[str, ...], float]:
 
     # A page is kept for a second.
     time.sleep(1.5)
-    until(agree, within_s=SEEN_WITHIN_S, every_s=1.5)
+    until(agree, every_s=1.5)
     return looks[-1]
 
 
@@ -64,7 +62,7 @@ def page_where(service: Service, holds: Callable[[dict[tuple[str, ...], float]],
         pages.append(figures(service))
         return holds(pages[-1])
 
-    until(look, within_s=SEEN_WITHIN_S)
+    until(look)
     return pages[-1]
 
 
@@ -108,7 +106,7 @@ def test_a_send_is_counted_by_web_and_worker_in_each_mode(narrow: Service) -> No
         ("points_send_wait_seconds_count", "201"): 2,
         ("points_requests_total", "POST", "/v1/points/send", "201"): 2,
     }.items():
-        until(lambda name=name, expected=expected: rise(narrow, before, *name) == expected, within_s=SEEN_WITHIN_S)
+        until(lambda name=name, expected=expected: rise(narrow, before, *name) == expected)
 
 
 def test_a_path_or_method_that_a_caller_makes_up_adds_no_series(narrow: Service) -> None:
@@ -118,8 +116,8 @@ def test_a_path_or_method_that_a_caller_makes_up_adds_no_series(narrow: Service)
     for n in range(5):
         narrow.call("GET", f"/nowhere/{n}")
         narrow.call(f"BREW{n}", "/v1/points/send")
-    until(lambda: rise(narrow, before, "points_requests_total", "other", "no route", "404") == 5, within_s=30)
-    until(lambda: rise(narrow, before, "points_requests_total", "other", "no route", "405") == 5, within_s=30)
+    until(lambda: rise(narrow, before, "points_requests_total", "other", "no route", "404") == 5)
+    until(lambda: rise(narrow, before, "points_requests_total", "other", "no route", "405") == 5)
     added = {name for name in figures(narrow).keys() - before.keys() if "nowhere" in str(name) or "BREW" in str(name)}
     assert added == set()
 
@@ -186,7 +184,7 @@ def shown(service: Service) -> dict[str, set[str]]:
         "points_last_sweep_timestamp_seconds",
         "points_last_beat_timestamp_seconds",
     }
-    until(lambda: comes_late <= look().keys(), within_s=30)
+    until(lambda: comes_late <= look().keys())
     return look()
 
 

@@ -17,13 +17,11 @@ from app.local import ports
 from app.messaging import process_redis, worker_counters
 from app.postgres.connections import engine
 from app.settings import settings
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.ports import free_port
 from tests.unit.deployment.files import SECRETS, SHELL, health_check, procfile
 
 PARTS = ("web", "worker", "deliveries", "beat", "flower")
-STARTED_IN_S = 60
-STOPPED_IN_S = 40
 
 # What somebody has chosen for a service of theirs must not move ours, least of all off the loopback address.
 _CHOICES = ("DELIVERIES_", "FLOWER_", "GUNICORN_", "WEB_", "WORKER_")
@@ -88,7 +86,7 @@ def stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
     """Ask processes and all they have started to stop, as a platform does, and return their exit statuses."""
     for process in processes.values():
         os.killpg(process.pid, signal.SIGTERM)
-    return {name: process.wait(STOPPED_IN_S) for name, process in processes.items()}
+    return {name: process.wait(TIMEOUT_S) for name, process in processes.items()}
 
 
 @pytest.fixture
@@ -101,12 +99,10 @@ def test_every_part_comes_up_healthy_does_its_work_and_stops_when_asked(place: P
     with ExitStack() as stack:
         processes = {name: stack.enter_context(started(name, place)) for name in PARTS}
         for name, process in processes.items():
-            until(
-                lambda name=name, process=process: is_up(name, process, place), f"{name} is up", within_s=STARTED_IN_S
-            )
+            until(lambda name=name, process=process: is_up(name, process, place), f"{name} is up")
         web = httpx.get(f"http://{ports.HOST}:{place.web_port}/readyz", timeout=30)
         assert (web.status_code, web.json()["data"]) == (200, {"status": "ready", "postgresql": "ok", "redis": "ok"})
-        until(lambda: worker_counters.swept_s_ago(process_redis.redis()) is not None, within_s=STARTED_IN_S)
+        until(lambda: worker_counters.swept_s_ago(process_redis.redis()) is not None)
         assert not list(place.folder.rglob("*schedule*")), "beat keeps its schedule in memory"
         flower = f"http://{ports.HOST}:{place.flower_port}/"
         user, _, password = SECRETS["FLOWER_BASIC_AUTH"].partition(":")
@@ -126,7 +122,7 @@ def test_migrating_brings_an_empty_database_up_to_date(place: Place) -> None:
     try:
         assert not migrations.is_up_to_date()
         with started("release", place) as process:
-            assert process.wait(STARTED_IN_S) == 0
+            assert process.wait(TIMEOUT_S) == 0
         assert migrations.is_up_to_date()
     finally:
         migrations.upgrade(settings().database_url)
@@ -140,7 +136,7 @@ def test_no_part_starts_on_a_database_of_no_release(place: Place) -> None:
         for name in ("release", "web", "worker", "deliveries", "beat"):
             command = [SHELL, "-c", procfile()[name]]
             done = subprocess.run(
-                command, env=place.environment, cwd=place.folder, timeout=STARTED_IN_S, capture_output=True, check=False
+                command, env=place.environment, cwd=place.folder, timeout=TIMEOUT_S, capture_output=True, check=False
             )
             assert done.returncode != 0, name
             assert b"The database was made by no release: its tables have no fingerprint" in done.stderr, name

@@ -21,9 +21,8 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.postgres.locks import Kind, number
 from tests.conftest import Servers
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.service.inside import Service
-from tests.service.up import STARTED_IN_S
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ def test_a_start_that_waits_for_another_migration_ends_when_asked(
         with subprocess.Popen(up, env=own_service.environment, stdout=subprocess.PIPE, text=True) as starting:
             until(lambda: other.execute(asking).rowcount == 1, "it waits for its turn")
             starting.send_signal(interrupt)
-            said, _ = starting.communicate(timeout=STARTED_IN_S)
+            said, _ = starting.communicate(timeout=TIMEOUT_S)
     assert (starting.returncode, said.splitlines()[-1]) == (0, "Everything is stopped.")
 
 
@@ -157,8 +156,8 @@ def test_a_part_that_is_killed_is_started_again_and_sends_are_issued(ours: Servi
     for name in ("worker1", "worker2", "deliveries", "web", "beat", "flower", "valkey", "postgresql"):
         pid = _parts(ours)[name]["pid"]
         os.kill(pid, signal.SIGKILL)
-        until(lambda name=name, pid=pid: _parts(ours).get(name, {}).get("pid", pid) != pid, within_s=30)
-        until(is_ready, within_s=30)
+        until(lambda name=name, pid=pid: _parts(ours).get(name, {}).get("pid", pid) != pid)
+        until(is_ready)
         assert any(line.startswith(f"{name:>10} │ died") for line in ours.output)
         answer = ours.send(demo["live"], {"recipient": "ada@example.com", "amount": 1})
         assert answer.status_code == 201, name

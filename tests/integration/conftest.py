@@ -28,8 +28,8 @@ from app.postgres.connections import LOCK_TIMEOUT_MS, connections_in_use, engine
 from app.settings import settings
 from tests.conftest import Servers, forget_everything, may_empty_tables, shared_app
 from tests.crash.proxy import Proxy
-from tests.deadline import until
-from tests.integration import books, races, workers
+from tests.deadline import TIMEOUT_S, until
+from tests.integration import books, workers
 from tests.integration.visitors import Visitor, visitor
 from tests.ports import free_port
 from tests.service.template import copy_to
@@ -39,7 +39,7 @@ from tests.service.template import copy_to
 def _patient_drains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have drains wait for a held row, and take their turn, as long as it takes on a crowded machine."""
     monkeypatch.setattr("app.ledger.issue._LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
-    monkeypatch.setattr("app.ledger.drain._TURN_S", races.PATIENCE_S)
+    monkeypatch.setattr("app.ledger.drain._TURN_S", TIMEOUT_S)
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Proc
         yield running
     finally:
         process.terminate()
-        process.wait(races.PATIENCE_S)
+        process.wait(TIMEOUT_S)
 
 
 @pytest.fixture(scope="package")

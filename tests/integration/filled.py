@@ -1,6 +1,8 @@
 """A filled database, made set by set: a third of a million transactions of every kind, and many others' beside them."""
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
+
+from app.postgres.connections import disable_timeouts
 
 # One organization's: batches of one recipient, then large ones; now and then one that the balance did
 # not pay, or not whole; and among the addresses one that is in every batch, and one that is in two.
@@ -11,10 +13,18 @@ BUSY, RARE = "busy@example.com", "rare@example.com"
 def fill(engine: Engine) -> None:
     """Fill the empty tables. Times go with the ids, except that each hundredth batch was issued a day late."""
     with engine.begin() as connection:
+        _without_limit(connection)
         for statement in _FILL.split(";"):
             connection.execute(text(statement), _PARAMETERS)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        _without_limit(connection)
         connection.execute(text("VACUUM (ANALYZE)"))
+
+
+def _without_limit(connection: Connection) -> None:
+    """Let a slow machine take its time, in the client and in the server, until the connection is closed."""
+    disable_timeouts(connection)
+    connection.execute(text("SET statement_timeout = 0"))
 
 
 _PARAMETERS = {"small": SMALL, "large": LARGE, "recipients": LARGE_RECIPIENTS, "busy": BUSY, "rare": RARE}

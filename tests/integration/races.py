@@ -15,8 +15,6 @@ from app.postgres.database import transaction
 from tests.deadline import TIMEOUT_S, until
 from tests.integration import books
 
-PATIENCE_S = TIMEOUT_S
-
 _T = TypeVar("_T")
 
 
@@ -31,12 +29,12 @@ def at_once(*calls: Callable[[], _T]) -> list[_T]:
     barrier = threading.Barrier(len(calls))
 
     def after_the_barrier(call: Callable[[], _T]) -> _T:
-        barrier.wait(PATIENCE_S)
+        barrier.wait(TIMEOUT_S)
         return call()
 
     with ThreadPoolExecutor(len(calls)) as pool:
         futures = [pool.submit(after_the_barrier, call) for call in calls]
-        return [future.result(PATIENCE_S) for future in futures]
+        return [future.result(TIMEOUT_S) for future in futures]
 
 
 @contextmanager
@@ -56,7 +54,7 @@ def behind(hold: Callable[[Connection], object], call: Callable[[], _T]) -> _T:
             hold(connection)
             waiting_call = start(call)
             until_waiting()
-        return waiting_call.result(PATIENCE_S)
+        return waiting_call.result(TIMEOUT_S)
 
 
 @contextmanager

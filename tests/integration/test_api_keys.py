@@ -90,13 +90,13 @@ def test_an_answer_is_kept_encrypted_for_a_day_and_nothing_is_made_where_it_coul
     first = make()
     assert first.status_code == 201
     token = first.text.rpartition("/link/")[2].partition('"')[0]
-    [kept] = books.values("SELECT kept_answers::text FROM kept_answers")
+    kept = str(books.values("SELECT kept_answers::text FROM kept_answers"))
     for readable in ("ann@example.com", b"ann@example.com".hex(), token):
         assert readable not in kept
-    for hours, left in ((23, 1), (25, 0)):
+    for hours, left in ((23, True), (25, False)):
         books.execute(f"UPDATE kept_answers SET created_at = clock_timestamp() - interval '{hours} hours'")
         books.run(kept_answers.forget, at_most=10)
-        assert books.values("SELECT count(*) FROM kept_answers") == [left]
+        assert books.values("SELECT count(*) > 0 FROM kept_answers") == [left]
         again = make()
         assert (again.status_code, again.data == first.data) == ((201, True) if left else (409, False))
 

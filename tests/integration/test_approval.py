@@ -21,7 +21,7 @@ from app.ledger import drain as draining
 from app.postgres.database import single_statement, transaction
 from app.reversals.accept import BatchAwaitsApproval
 from app.scope import Scope
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.integration import books, races
 from tests.integration.visitors import make_member
 
@@ -263,13 +263,13 @@ class _Race:
 
     def _drain(self) -> None:
         while not self._is_over:
-            self._asked.wait(races.PATIENCE_S)
+            self._asked.wait(TIMEOUT_S)
             self._asked.clear()
             draining.drain(self._organization_id, announce=lambda *_: None)
 
     def _wait(self, *, times: int = 1) -> None:
         for _ in range(times):
-            self._meet.wait(races.PATIENCE_S)
+            self._meet.wait(TIMEOUT_S)
 
 
 def _awaiting(organization_id: int, send_at: datetime | None = None) -> list[int]:

@@ -14,6 +14,7 @@ from app.ledger import sandbox
 from app.ledger.refill import refill
 from app.postgres.database import snapshot, transaction
 from tests.conftest import forget_everything
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of, number_all
 
@@ -121,10 +122,10 @@ def test_an_audit_waits_for_no_lock_and_nothing_waits_for_it() -> None:
     books.queue_batch(organization_id, [ANN], 10)
     with races.started() as start, transaction() as connection:
         books.issue(connection, organization_id)
-        assert start(_audit).result(timeout=30).breaches == []
+        assert start(_audit).result(TIMEOUT_S).breaches == []
     with races.started() as start, snapshot() as connection:
         audit(connection)
-        assert start(partial(books.issue_now, organization_id, [ANN], 10)).result(timeout=30) == 2
+        assert start(partial(books.issue_now, organization_id, [ANN], 10)).result(TIMEOUT_S) == 2
 
 
 def test_every_rule_sees_the_same_moment_whatever_is_committed_meanwhile() -> None:

@@ -11,6 +11,7 @@ from app.batches.queue import Queued, count_queued, due_batches, organizations_w
 from app.batches.request import IssueRequest
 from app.errors import PointsError
 from app.postgres.database import transaction
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -47,7 +48,7 @@ def test_a_send_whose_key_is_being_taken_waits_for_what_becomes_of_it(*, fails: 
             races.until_waiting()
             if fails:
                 connection.rollback()
-        outcome = second.result(races.PATIENCE_S)
+        outcome = second.result(TIMEOUT_S)
     assert isinstance(first, Acceptance)
     if fails:
         assert isinstance(outcome, Acceptance)

@@ -14,6 +14,7 @@ from app.ledger.issue import Outcome, issue
 from app.ledger.refill import refill
 from app.postgres.connections import engine
 from app.postgres.database import transaction
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database", "balanced")
@@ -98,7 +99,7 @@ def test_a_worker_that_finds_the_drain_owned_leaves_at_once_and_leaves_the_batch
         assert races.own_drain(owner, organization_id)
         # The owner also holds the row, so that a worker that did not leave would wait here.
         refill(owner, organization_id, 1)
-        assert start(partial(drain, organization_id, announce=_nobody)).result(timeout=30) is False
+        assert start(partial(drain, organization_id, announce=_nobody)).result(TIMEOUT_S) is False
     assert books.read_batch(organization_id, batch_id)[0].status == "queued"
 
 

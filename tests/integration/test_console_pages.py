@@ -26,6 +26,7 @@ from app.web.application import create_app
 from app.webhooks import actions as webhook_actions
 from app.webhooks.webhook import webhooks
 from tests.conftest import forget_everything
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 from tests.integration.console_lists import hidden, sent
 from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor, words_of
@@ -301,7 +302,7 @@ def test_of_two_admins_who_leave_at_once_one_stays() -> None:
         members.change_role(connection, member, VIEWER, by=ids[0])
         connection.commit()
         with pytest.raises(Refused, match="only admin"):
-            other.result(timeout=races.PATIENCE_S)
+            other.result(timeout=TIMEOUT_S)
     with transaction() as connection:
         assert [one.role for one in members.find_all(connection, organization_id)].count(ADMIN) == 1
 

@@ -19,7 +19,6 @@ from app.postgres.database import is_away
 from app.postgres.timed_connection import TimedConnection
 from tests.crash.proxy import Proxy
 from tests.deadline import until
-from tests.integration import races
 from tests.ports import free_port
 
 _ANSWER_TIMEOUT_S = 1.0
@@ -250,6 +249,4 @@ def test_the_server_notices_that_a_process_which_waited_for_a_lock_was_killed(se
         finally:
             process.kill()
             process.wait()
-        killed_at = time.monotonic()
         until(lambda: holder.execute(waiting).first() is None, what="the server lets go of the wait")
-        assert time.monotonic() - killed_at < races.PATIENCE_S

@@ -23,7 +23,7 @@ from app.messaging import jobs
 from app.postgres import locks
 from app.postgres.database import transaction
 from app.scope import Scope
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of, number_all, rendered, types_of
 
@@ -98,13 +98,13 @@ def test_events_of_everything_at_once_are_numbered_without_a_gap_and_cause_comes
         books.claim_crossed()
         is_done.set()
         for thread in sequencers:
-            thread.join(races.PATIENCE_S)
+            thread.join(TIMEOUT_S)
         number_all()  # While another one numbers an organization, this leaves it to that one.
     finally:
         is_done.set()
         is_over.set()
         for thread in (*followers, *sequencers):
-            thread.join(races.PATIENCE_S)
+            thread.join(TIMEOUT_S)
     assert sum(map(len, seen)) > 4 * _GROUP * groups + 300
     for organization_id, found in zip(organization_ids, seen, strict=True):
         assert [event.sequence for event in found] == list(range(1, len(found) + 1))
@@ -167,11 +167,11 @@ def test_a_worker_killed_between_commit_and_numbering_loses_no_event(worker: psu
     with transaction() as connection:
         locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
         sender.send_task(jobs.ISSUE, kwargs={"organization_id": organization_id}, queue=jobs.QUEUE)
-        until(lambda: books.counts() == (0, 3), "it has issued, and cannot number", within_s=races.PATIENCE_S)
+        until(lambda: books.counts() == (0, 3), "it has issued, and cannot number")
         killed = [worker, *worker.children(recursive=True)]
         for process in killed:
             process.kill()
-        psutil.wait_procs(killed, timeout=races.PATIENCE_S)
+        psutil.wait_procs(killed, timeout=TIMEOUT_S)
     assert rendered(organization_id) == told == []
     assert books.breaches() == [], "an event that is not numbered yet is no breach"
     events = events_of(organization_id)

@@ -13,6 +13,7 @@ from app.organizations import Held
 from app.postgres import locks
 from app.postgres.database import transaction
 from app.scope import Scope
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database", "balanced")
@@ -207,7 +208,7 @@ def test_a_claim_is_held_no_longer_and_waits_for_no_organization(many_connection
     books.issue_now(other_id, [ANN], 5)
     with races.started() as start, transaction() as connection:
         locks.lock_organization(connection, organization_id)
-        start(lambda: books.make_users(ANN)).result(timeout=20)
+        start(lambda: books.make_users(ANN)).result(TIMEOUT_S)
         books.fold_claims()  # It leaves the locked organization alone.
     for _ in range(2):
         assert (_held(organization_id), _held(other_id)) == (Held(1, 7), Held(0, 0))

@@ -15,6 +15,7 @@ from app.batches.request import IssueRequest
 from app.postgres.database import transaction
 from app.values.key_bounds import Bounds
 from app.values.key_hashes import hash_key
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database", "balanced")
@@ -54,7 +55,7 @@ def test_no_drain_waits_for_who_accepts_sends_of_the_key_and_what_it_gives_back_
         [accepted] = accept.accept_within_limits(connection, [_send(key, 40)])
         assert isinstance(accepted, Acceptance)
         with races.started() as start:
-            assert start(lambda: books.drain_all(organization_id)).result(races.PATIENCE_S) == [unpaid.batch_id]
+            assert start(lambda: books.drain_all(organization_id)).result(TIMEOUT_S) == [unpaid.batch_id]
     assert _days() == [(100, 60)]
     assert books.breaches() == []
     again, over = accept_bounded_together([_send(key, 60), _send(key, 1)])

@@ -16,6 +16,7 @@ from app.ledger.refill import refill
 from app.postgres import connections
 from app.postgres.database import transaction
 from tests.conftest import Servers, forget_everything
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 from tests.integration.plans import use_no_index
 
@@ -49,7 +50,7 @@ def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
             drained = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
             refilled_at = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
-        assert drained.result(races.PATIENCE_S) == [batch_id]
+        assert drained.result(TIMEOUT_S) == [batch_id]
     batch, _ = books.read_batch(organization_id, batch_id)
     assert (batch.debited_count, batch.current_balance, batch.last_refill) == (1, 30, 60)
     assert batch.issued_at is not None
@@ -126,7 +127,7 @@ def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_o
     theirs = books.queue_batch(other, ["bob@example.com", "nobody@example.com"], 1)
     with races.started() as start, transaction() as connection:
         books.issue(connection, mine)
-        assert start(lambda: books.drain_all(other)).result(races.PATIENCE_S) == [theirs]
+        assert start(lambda: books.drain_all(other)).result(TIMEOUT_S) == [theirs]
 
 
 EMAILS = [f"{n}@example.com" for n in range(1, 41)]
@@ -179,7 +180,7 @@ def test_balances_are_changed_in_the_order_of_their_users_whatever_the_order_of_
             running = start(run)
             races.until_waiting()
             assert _not_locked("user_balances", "user_id") == list(range(21, 41))
-        running.result(races.PATIENCE_S)
+        running.result(TIMEOUT_S)
     assert [books.balance_of_user(email) for email in EMAILS] == [2] * 40
     assert books.breaches() == []
 
@@ -204,7 +205,7 @@ def test_a_claim_locks_its_users_in_the_order_of_their_ids_before_it_writes_anyt
             running = start(run)
             races.until_waiting()
             assert _not_locked("users", "id") == list(range(21, 41))
-        running.result(races.PATIENCE_S)
+        running.result(TIMEOUT_S)
     assert seen == [[]]
     assert [books.balance_of_user(email) for email in EMAILS] == [1] * 40
 
@@ -215,10 +216,10 @@ def test_a_fold_and_a_reversal_lock_no_user() -> None:
     folded, unfolded = (books.issue_now(organization_id, [ANN], 10) for _ in range(2))
     with races.started() as start, transaction() as holder:
         holder.exec_driver_sql("SELECT FROM users FOR UPDATE")
-        assert start(books.fold).result(races.PATIENCE_S) == 1
+        assert start(books.fold).result(TIMEOUT_S) == 1
         for batch_id in (folded, unfolded):
             books.queue_reversal(organization_id, batch_id=batch_id, amount=3)
-        assert len(start(lambda: books.drain_all(organization_id)).result(races.PATIENCE_S)) == 2
+        assert len(start(lambda: books.drain_all(organization_id)).result(TIMEOUT_S)) == 2
     assert books.balance_of_user(ANN) == 14
     assert books.breaches() == []
 
@@ -255,7 +256,7 @@ def test_two_orders_of_locking_deadlock_and_the_count_shows_it() -> None:
     def lock(first: int, then: int) -> str | None:
         with transaction() as connection:
             connection.exec_driver_sql("SELECT FROM users WHERE id = %s FOR NO KEY UPDATE", (first,))
-            meeting.wait(races.PATIENCE_S)
+            meeting.wait(TIMEOUT_S)
             try:
                 connection.exec_driver_sql("SELECT FROM users WHERE id = %s FOR NO KEY UPDATE", (then,))
             except OperationalError as error:

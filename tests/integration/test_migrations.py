@@ -15,7 +15,7 @@ from app.postgres.connections import engine
 from app.postgres.partitions import make_ahead
 from migrations import fingerprint
 from tests.conftest import forget_everything
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.integration import races
 
 
@@ -241,5 +241,5 @@ def test_of_two_upgrades_at_once_one_waits_and_both_succeed(server_url: str, scr
         until(lambda: _asking(scratch) == 1, what="one of the upgrades waits for its turn")
         until(lambda: _awaited(scratch) == ["transactionid"], what="the other waits for the table")
         connection.rollback()
-    assert [upgrade.wait(races.PATIENCE_S) for upgrade in upgrades] == [0, 0]
+    assert [upgrade.wait(TIMEOUT_S) for upgrade in upgrades] == [0, 0]
     assert _is_migrated(scratch)

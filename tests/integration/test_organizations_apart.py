@@ -14,6 +14,7 @@ from app.ledger.issue import reverse
 from app.ledger.registering import change_user
 from app.ledger.returns import due_returns, return_held
 from app.postgres.database import transaction
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "no_failure", "balanced")
@@ -42,12 +43,12 @@ def test_a_reversal_holds_up_the_registrations_of_its_own_organization_alone(
         with transaction() as connection:
             take_back(connection, taking, batch_id)
             # The points of a stranger, and those of another organization: nobody waits for what is not theirs.
-            start(lambda: books.make_users("dan@example.com")).result(races.PATIENCE_S)
-            start(lambda: books.make_users(CID)).result(races.PATIENCE_S)
+            start(lambda: books.make_users("dan@example.com")).result(TIMEOUT_S)
+            start(lambda: books.make_users(CID)).result(TIMEOUT_S)
             assert books.balance_of_user(CID) == 7
             ours = start(lambda: books.make_users(ANN, BOB))
             races.until_waiting()
-        ours.result(races.PATIENCE_S)
+        ours.result(TIMEOUT_S)
     assert [books.balance_of_user(email) for email in (ANN, BOB)] == [0, 7]
     assert books.balance_of(taking) == 100
 
@@ -63,7 +64,7 @@ def test_a_reversal_holds_up_the_folds_of_its_own_organization_alone() -> None:
             assert books.run(folding.fold) == 1
             rest = start(books.fold)
             races.until_waiting()
-        assert rest.result(races.PATIENCE_S) == 1
+        assert rest.result(TIMEOUT_S) == 1
     assert books.balance_of_user(ANN) == 7
 
 

@@ -11,6 +11,7 @@ from app.ledger.claim import Claimed, claim, claim_crossed, users_with_held
 from app.ledger.registering import change_user
 from app.postgres.database import transaction
 from app.values.addresses import parse
+from tests.deadline import TIMEOUT_S
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -44,7 +45,7 @@ def test_of_two_registrations_of_one_address_at_once_the_second_waits_and_regist
             users.insert_new(connection, [users.new_user(ANN, "First", "Last")])
             second = start(partial(_insert, BOB, ANN))
             races.until_waiting()
-        assert len(second.result(races.PATIENCE_S)) == 1
+        assert len(second.result(TIMEOUT_S)) == 1
     with transaction() as connection:
         assert users.get(connection, BOB).id != users.get(connection, ANN).id
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from app.local import ports
 from tests.deadline import until
-from tests.service.deployment import STARTED_IN_S
 from tests.service.parts import Part
 
 
@@ -21,7 +20,7 @@ def beside(
     part = Part(name, command, environment, folder / f"{name}.log")
     part.start()
     try:
-        until(lambda: not ports.is_free(port), f"{name} listens: {folder}", within_s=STARTED_IN_S)
+        until(lambda: not ports.is_free(port), f"{name} listens: {folder}")
         yield part
     finally:
         part.hold_down(signal.SIGTERM)

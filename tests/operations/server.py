@@ -16,10 +16,8 @@ from app.local import ports
 from app.local.datadir import DataDir, run_as_owner
 from app.local.postgresql import PostgreSQL, binary
 from tests.conftest import forget_everything
-from tests.deadline import comes_true
+from tests.deadline import TIMEOUT_S, comes_true
 from tests.service.template import copy_to
-
-_PATIENCE_S = 60
 
 
 class Server:
@@ -90,7 +88,7 @@ class Server:
         """End the log's present segment, and wait until all is archived."""
         last = self.ask("SELECT pg_walfile_name(pg_switch_wal())")
         archived = f"SELECT coalesce(last_archived_wal >= '{last}', false) FROM pg_stat_archiver"
-        assert comes_true(lambda: self.ask(archived) == "True", within_s=_PATIENCE_S)
+        assert comes_true(lambda: self.ask(archived) == "True", within_s=TIMEOUT_S)
 
     def restored(self, folder: Path, backup: Path, *, restore_command: str, moment: str) -> "Server":
         """Return a server below another folder: this one as of a moment, from a backup and the log."""
@@ -107,7 +105,7 @@ class Server:
         return other
 
     def wait_until_restored(self) -> None:
-        assert comes_true(lambda: self.ask("SELECT pg_is_in_recovery()") == "False", within_s=_PATIENCE_S)
+        assert comes_true(lambda: self.ask("SELECT pg_is_in_recovery()") == "False", within_s=TIMEOUT_S)
 
     @contextmanager
     def running(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from app.local import ports
-from tests.deadline import comes_true, until
+from tests.deadline import TIMEOUT_S, comes_true, until
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.deployment import deployment
 
 # A minute by default.
 _KEPT_S = 5
@@ -34,7 +34,7 @@ def test_a_killed_worker_goes_from_the_page_and_the_metrics(tmp_path: Path) -> N
         with httpx.Client(base_url=f"http://{ports.HOST}:{port}", auth=("points", "hush"), timeout=30) as client:
 
             def shows(**workers: bool) -> None:
-                in_time = comes_true(lambda: _workers(client) == workers, within_s=STARTED_IN_S)
+                in_time = comes_true(lambda: _workers(client) == workers, within_s=TIMEOUT_S)
                 assert in_time, f"{_workers(client)}, not {workers}; deaths {parts.deaths()}; {parts.log(flower)}"
 
             shows(stays=True, killed=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deadline import comes_true
+from tests.deadline import TIMEOUT_S, comes_true
 from tests.operations.senders import beside, sending
 from tests.service import debian
 from tests.service.release import VERSION, succeeds
@@ -17,7 +17,6 @@ from tests.unit.deployment.files import ROOT
 _PAGE = (ROOT / "docs" / "installing.md").read_text().replace("1.0.0", VERSION)
 _STARTED = ("postgresql", "redis-server", "nginx")
 _EXPOSURE_MAX = 4.0
-_TOLD_WITHIN_S = 120
 # What Prometheus looks at, and that it answers.
 _TARGETS = dict.fromkeys(("points", "points-flower", "points-host", "points-tls"), "1")
 
@@ -63,8 +62,8 @@ def test_each_command_of_the_page_works_in_its_order(released: Path, tmp_path: P
         with beside(host.in_its_network(), "-c", _RECEIVER) as alerts:
             for command in _commands("Alerts"):
                 host.do(command)
-            assert comes_true(lambda: alerts["/page firing PointsWebDown"] > 0, within_s=_TOLD_WITHIN_S), alerts
-        assert comes_true(lambda: _targets(host) == _TARGETS, within_s=_TOLD_WITHIN_S), _targets(host)
+            assert comes_true(lambda: alerts["/page firing PointsWebDown"] > 0, within_s=TIMEOUT_S), alerts
+        assert comes_true(lambda: _targets(host) == _TARGETS, within_s=TIMEOUT_S), _targets(host)
         with sending(host.in_its_network(), host.do("echo $KEY").strip(), "https://127.0.0.1") as senders:
             for command in _commands("An upgrade"):
                 host.do(command)

@@ -15,7 +15,7 @@ from tests.deadline import until
 from tests.operations.beside import beside
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.deployment import deployment
 from tests.service.parts import Part
 
 pytestmark = [pytest.mark.usefixtures("broker", "database"), pytest.mark.long]
@@ -61,7 +61,7 @@ class RabbitMQ:
     def start_again(self) -> None:
         self.part.hold_down(signal.SIGKILL)
         self.part.start()
-        until(lambda: not ports.is_free(self.port), "RabbitMQ listens", within_s=STARTED_IN_S)
+        until(lambda: not ports.is_free(self.port), "RabbitMQ listens")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: R
         parts.web(port)
         with load(port) as callers:
             callers.goes_on(calls=100)
-        until(lambda: parts.points("status")["queued_messages"] == 0, within_s=STARTED_IN_S)
+        until(lambda: parts.points("status")["queued_messages"] == 0)
         found = parts.points("status")
         assert [name.partition("@")[0] for name in found["workers"]] == ["worker1"]
         assert found["beat"] is True
@@ -116,10 +116,10 @@ def test_while_rabbitmq_is_away_each_send_is_201_and_a_worker_finds_it_again(
                     callers.goes_on()
                 rabbitmq.start_again()
                 callers.goes_on()
-            until(lambda: parts.points("status")["workers"], "the worker answers", within_s=STARTED_IN_S)
+            until(lambda: parts.points("status")["workers"], "the worker answers")
             proxy.tell("silence")  # For good; but whoever connects anew finds all well.
             assert parts.points("status")["workers"] == []
             # Three heartbeats, and a connection.
-            until(lambda: parts.points("status")["workers"], "the worker answers again", within_s=STARTED_IN_S)
+            until(lambda: parts.points("status")["workers"], "the worker answers again")
         assert parts.deaths() == {}
     issued_exactly(callers)

@@ -15,7 +15,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from tests.deadline import until
 from tests.ports import HOST, free_port
-from tests.service.deployment import STARTED_IN_S, Parts
+from tests.service.deployment import Parts
 from tests.service.release import VERSION, ran, release, succeeds
 from tests.service.up import Service
 from tests.unit.deployment.files import SHELL, procfile
@@ -142,7 +142,7 @@ def _lines_of_the_procfile_run(service: Service, programs: Path, folder: Path) -
     try:
         for name, line in lines.items():
             parts.add(name, [SHELL, "-c", f"cd {service.folder} && {line}"])
-        until(lambda: _all_run(port, flower, programs, environment, folder), "all run", within_s=STARTED_IN_S)
+        until(lambda: _all_run(port, flower, programs, environment, folder), "all run")
         assert parts.deaths() == {}, [parts.log(parts.part(name)) for name in parts.deaths()]
     finally:
         parts.supervisor.stop()

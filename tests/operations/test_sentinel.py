@@ -17,7 +17,7 @@ from tests.deadline import until
 from tests.operations.beside import beside
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.deployment import deployment
 from tests.service.parts import Part
 
 # A master that many processes share a machine with may be quiet for a moment and yet live.
@@ -60,7 +60,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[in
             stack.enter_context(_valkey(tmp_path, port, _SENTINEL, "--sentinel", master=first))
         hosts = ",".join(f"{ports.HOST}:{port}" for port in sentinels)
         url = f"sentinel://:hush@{hosts}/0?master=points&sentinel_password=quiet"
-        until(lambda: all(_knows_the_others(port) for port in sentinels), within_s=STARTED_IN_S)
+        until(lambda: all(_knows_the_others(port) for port in sentinels))
         monkeypatch.setenv("REDIS_URL", url)
         forget_everything()
         yield servers
@@ -112,9 +112,9 @@ def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(
         assert _master() == first
         with load(port) as callers:
             watched[first].hold_down(signal.SIGKILL)
-            until(lambda: _master() == second, within_s=STARTED_IN_S)
+            until(lambda: _master() == second)
             # A worker that gives messages back while it loses its master may end (Kombu finds no client any more),
             # and is started again, as every worker is that dies.
             callers.goes_on(calls=50)
-        until(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
+        until(lambda: parts.points("status")["workers"] != [])
     issued_exactly(callers)

@@ -78,12 +78,12 @@ def test_a_session_a_prepared_transaction_a_standby_or_a_forgotten_slot_that_hol
     with standby.superuser() as read:
         _read(read)
         _note("17 minutes")
-        until(lambda: _oldest().get("kind") == "standby", within_s=60)
+        until(lambda: _oldest().get("kind") == "standby")
         primary.ask("SELECT pg_create_physical_replication_slot('left')")
         standby.set_now(primary_slot_name="left")
-        until(lambda: _oldest().get("kind") == "slot", within_s=60)
+        until(lambda: _oldest().get("kind") == "slot")
     standby.postgresql.stop()
-    until(lambda: primary.ask("SELECT active FROM pg_replication_slots") == "False", within_s=60)
+    until(lambda: primary.ask("SELECT active FROM pg_replication_slots") == "False")
     assert "the slot left has kept vacuum" in _warning()
     assert _warning().count("SELECT pg_drop_replication_slot('left')") == 1
     primary.ask("SELECT pg_drop_replication_slot('left')")

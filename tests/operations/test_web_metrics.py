@@ -14,7 +14,7 @@ from app.local import ports
 from app.metrics.page import CACHED_S
 from tests.deadline import until
 from tests.ports import free_port
-from tests.service.deployment import STARTED_IN_S, deployment, is_ready
+from tests.service.deployment import deployment, is_ready
 
 pytestmark = [pytest.mark.usefixtures("broker", "database"), pytest.mark.long]
 
@@ -38,7 +38,7 @@ def test_no_count_falls_when_a_web_process_dies_and_no_master_shows_what_another
         def of_two_processes() -> bool:
             return shown(_ALLOWED) == 2 * _ALLOWED_A_PROCESS
 
-        until(of_two_processes, within_s=STARTED_IN_S)
+        until(of_two_processes)
         ask(port, times=20)
         until(lambda: shown(_REQUESTS) == 20)
         time.sleep(CACHED_S)  # Until no process still shows the page that it made before these requests.
@@ -52,7 +52,7 @@ def test_no_count_falls_when_a_web_process_dies_and_no_master_shows_what_another
             now = {process.pid for process in psutil.Process(web.pid).children()}
             return len(now - before) == 1 and pages[-1].get(_ALLOWED) == 2 * _ALLOWED_A_PROCESS
 
-        until(another_has_its_place, within_s=STARTED_IN_S)
+        until(another_has_its_place)
         assert {page.get(_REQUESTS) for page in pages} == {20}
         ask(port, times=5)
         until(lambda: shown(_REQUESTS) == 25)
@@ -60,8 +60,8 @@ def test_no_count_falls_when_a_web_process_dies_and_no_master_shows_what_another
         [left] = folder.glob("points-metrics-*")
         master = web.pid
         os.kill(master, signal.SIGKILL)
-        until(lambda: web.pid != master and is_ready(port), within_s=STARTED_IN_S)
-        until(of_two_processes, within_s=STARTED_IN_S)
+        until(lambda: web.pid != master and is_ready(port))
+        until(of_two_processes)
         assert shown(_REQUESTS) == 0
         parts.stop_gracefully(web)
         assert list(folder.glob("points-metrics-*")) == [left]

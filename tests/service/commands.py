@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+from tests.deadline import TIMEOUT_S
 from tests.service.template import POINTS
 
 # What most commands import, except what reads the environment then.
@@ -32,7 +33,6 @@ _LIBRARIES = (
 # Python, or a library, reads these before the command is its own.
 _READ_EARLY = ("PYTHON", "LC_", "LANG", "TZ")
 _HEADER = 8
-_TIMEOUT_S = 120
 
 
 def give(
@@ -57,7 +57,7 @@ def give(
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=_TIMEOUT_S,
+            timeout=TIMEOUT_S,
             check=False,
         )
     with contextlib.ExitStack() as opened:
@@ -71,9 +71,9 @@ def give(
         finally:
             os.close(tells)
         pid = int(reader.readline())
-        if not select.select([reader], [], [], _TIMEOUT_S)[0]:
+        if not select.select([reader], [], [], TIMEOUT_S)[0]:
             os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(command, _TIMEOUT_S)
+            raise subprocess.TimeoutExpired(command, TIMEOUT_S)
         status = int(reader.readline())
         for file in files[1:]:
             file.seek(0)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 
-_BOOTED_IN_S, _ENDED_IN_S = 300, 60
 # What docs/installing.md installs, and what boots a host.
 _PACKAGES = (
     "postgresql",
@@ -121,14 +120,14 @@ def host(folder: Path, started: tuple[str, ...]) -> Iterator[Host]:
             leader = _leader(machine)
             booted = Host(root, leader)
             try:
-                until(lambda: _is_up(booted), "a booted systemd", within_s=_BOOTED_IN_S, every_s=0.2)
+                until(lambda: _is_up(booted), "a booted systemd", every_s=0.2)
                 booted.do(f"ip link set lo up; systemctl start {' '.join(started)}")
                 yield booted
             finally:
                 booted.close()
         finally:
             machine.terminate()
-            machine.wait(_ENDED_IN_S)
+            machine.wait(TIMEOUT_S)
     finally:
         _give("umount", "--recursive", str(folder / "disk"))
 
@@ -158,7 +157,7 @@ def _leader(machine: "subprocess.Popen[bytes]") -> int:
         found = [int(pid) for pid in children.read_text().split()]
         return [pid for pid in found if Path(f"/proc/{pid}/comm").read_text() == "systemd\n"]
 
-    until(systemds, "the systemd of the host", within_s=_BOOTED_IN_S)
+    until(systemds, "the systemd of the host")
     return systemds()[0]
 
 

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from app.local import ports
-from tests.deadline import comes_true
+from tests.deadline import TIMEOUT_S, comes_true
 from tests.service.commands import give
 from tests.service.parts import Part, Supervisor
 from tests.service.template import POINTS
 from tests.unit.deployment.files import SHELL, procfile
 
 # A part starts in seconds; a machine that many share takes its time.
-STARTED_IN_S = 90
-STOPPED_IN_S = 60
 
 
 class Parts:
@@ -71,7 +69,7 @@ class Deployment(Parts):
     def web(self, port: int) -> Part:
         """Start a web process and wait until it may be sent calls."""
         web = self._start("web", f"web{port}", PORT=str(port))
-        assert comes_true(lambda: is_ready(port), within_s=STARTED_IN_S), self.log(web)
+        assert comes_true(lambda: is_ready(port), within_s=TIMEOUT_S), self.log(web)
         return web
 
     def worker(self, name: str) -> Part:
@@ -92,7 +90,7 @@ class Deployment(Parts):
     def stop_gracefully(self, part: Part) -> None:
         """Ask a part to finish what it does, as a platform does, and see that it ended well."""
         part.ask_to_end(signal.SIGTERM)
-        assert part.wait_for_end(within_s=STOPPED_IN_S) == 0, self.log(part)
+        assert part.wait_for_end(within_s=TIMEOUT_S) == 0, self.log(part)
 
     def points(self, *arguments: str) -> Any:
         """Return the document that a command of `points` prints."""

@@ -15,12 +15,10 @@ import httpx
 import psutil
 import pytest
 
-from tests.deadline import comes_true, until
+from tests.deadline import TIMEOUT_S, comes_true, until
 from tests.ports import HOST, free_port
 from tests.service.commands import give
 from tests.service.template import POINTS, copy_to
-
-STARTED_IN_S, STOPPED_IN_S = 90, 60
 
 # What somebody has set for a service of theirs must not move this one.
 _SETTINGS = ("POINTS_", "DATABASE_", "REDIS_", "FLOWER_", "GUNICORN_", "WEB_")
@@ -114,7 +112,7 @@ class Service:
             runs = any("Ctrl-C stops everything" in line for line in self.output[said_before:])
             return runs or process.poll() is not None
 
-        if not comes_true(runs_or_has_ended, within_s=STARTED_IN_S, every_s=0.05) or process.poll() is not None:
+        if not comes_true(runs_or_has_ended, within_s=TIMEOUT_S, every_s=0.05) or process.poll() is not None:
             self.close()
             pytest.fail("`points up` did not come up:\n" + "\n".join(self.output))
 
@@ -146,11 +144,11 @@ class Service:
         if self.process is not None and pid in (self.process.pid, None):
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(number)
-            return self.process.wait(STOPPED_IN_S)
+            return self.process.wait(TIMEOUT_S)
         if pid is not None:
             process = psutil.Process(pid)
             process.send_signal(number)
-            until(lambda: not _is_alive(process), "it has stopped", within_s=STOPPED_IN_S)
+            until(lambda: not _is_alive(process), "it has stopped")
         return None
 
     def close(self) -> None:
@@ -186,7 +184,7 @@ class Service:
         for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(processes, timeout=STOPPED_IN_S)
+        psutil.wait_procs(processes, timeout=TIMEOUT_S)
 
     @contextlib.contextmanager
     def paused(self, part: str) -> Iterator[None]:
