@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
+from tests.deadline import TIMEOUT_S
 from tests.service.inside import Service
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -17,7 +18,7 @@ _QUIET = (
 )
 _PASSWORD = "correct horse battery"
 # A busy machine may take its time; a page that never gets there is still seen.
-PATIENCE_MS = 60_000
+PATIENCE_MS = int(TIMEOUT_S * 1_000)
 expect.set_options(timeout=PATIENCE_MS)
 
 
