@@ -554,7 +554,7 @@ def test_a_hundred_thousand_lines_are_checked_in_five_seconds_and_sent_whole(ann
     page = ann.get(path)
     computed_s = _computed_s() - before
     print(f"checked in {computed_s:.1f} s")
-    assert computed_s < 5 * slowness(time.process_time)
+    assert computed_s < 5 * slowness("process_time")
     assert "Recipients 100,000" in words_of(page)
     assert page.text.count('data-label="Reason"') == 100
     assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300

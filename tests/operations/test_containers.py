@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -134,7 +133,7 @@ def _own_no_more_than_they_need(engine: Engine) -> None:
 
 def _cost_little_to_check(engine: Engine) -> None:
     costs = {name: _cost_s(engine, name) for name in RUNNING}
-    slower = slowness(time.process_time)
+    slower = slowness("process_time")
     assert max(costs.values()) <= 0.05 * slower, costs
     shares = [(cost + _BEGUN_S) / seconds(service(name)["healthcheck"]["interval"]) for name, cost in costs.items()]
     assert sum(shares) < 0.01 * slower, costs

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
 
 from app.api import docs
+from app.api.openapi import description
 from app.api.openapi.answers import envelopes, failures, refusals
 from app.api.openapi.description import document
 from app.settings import settings
@@ -106,6 +109,18 @@ def test_the_limits_are_those_of_the_settings(monkeypatch: pytest.MonkeyPatch) -
     repeats = fields(ALLOW_REPEATS="true")
     assert repeats["recipients"]["uniqueItems"] is False
     assert "No address twice." not in repeats["recipients"]["description"]
+
+
+def test_the_description_is_rendered_once_however_many_ask_for_it_first(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendering = Mock(side_effect=document)
+    monkeypatch.setattr(description, "document", rendering)
+    description._rendered.cache_clear()
+    app = client.application
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: app.test_client().get("/openapi.json").data, range(8)))
+    assert len(set(answers)) == rendering.call_count == 1
 
 
 def test_each_example_of_an_answer_is_what_its_model_describes(described: dict[str, Any]) -> None:

@@ -67,7 +67,7 @@ def test_a_long_line_of_at_signs_and_dots_is_masked_in_no_time(written: list[str
     logs.configure("web", log_format="json")
     began = time.process_time()
     logging.getLogger("gunicorn.error").error("Error handling request /%s", "@.-" * 20_000)
-    assert time.process_time() - began < slowness(time.process_time)
+    assert time.process_time() - began < slowness("process_time")
     assert last(written)["message"].startswith("Error handling request /@.-")
     logging.getLogger("gunicorn.error").error("Error handling request /%s", "@.-" * 20_000 + "x")
     assert last(written)["message"] == "Error handling request ***"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import orjson
@@ -99,7 +100,12 @@ def document(limits: Settings) -> dict[str, Any]:
 )
 def show_interface() -> Response:
     """OpenAPI 3.1, with the limits of this installation."""
-    return Response(_rendered(settings()), content_type="application/json")
+    with _rendering:
+        return Response(_rendered(settings()), content_type="application/json")
+
+
+# Without it, all who come first would render it, each for a tenth of a second and more.
+_rendering = Lock()
 
 
 @lru_cache(maxsize=1)
