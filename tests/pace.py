@@ -26,3 +26,8 @@ def slowness(clock: str = "perf_counter") -> float:
     command = [sys.executable, "-c", _COMPUTATION.format(clock=clock)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(os.cpu_count() or 1)]
     return max(1.0, *(float(process.communicate()[0]) / _SET_S for process in running))
+
+
+def in_time(took_s: float, allowed_s: float, clock: str = "perf_counter") -> bool:
+    """Return whether something took no longer than it may. The pace is measured only for what took longer."""
+    return took_s <= allowed_s or took_s <= allowed_s * slowness(clock)

@@ -27,7 +27,7 @@ from app.web.application import create_app
 from tests.crash.proxy import Proxy
 from tests.deadline import TIMEOUT_S, until
 from tests.integration import books, races
-from tests.pace import slowness
+from tests.pace import in_time
 
 pytestmark = pytest.mark.usefixtures("broker", "many_connections")
 
@@ -243,7 +243,7 @@ def test_a_silent_broker_costs_a_send_about_three_seconds(silent_broker: None, f
         until(lambda: len(accepted()) == number, "it is accepted")  # noqa: B023  # Called in this round alone.
         issue()
         data_of(sent)
-        assert time.monotonic() - began < 2 + 1.5 * slowness()  # It is tried twice, a second each.
+        assert in_time(time.monotonic() - began - 2, 1.5)  # It is tried twice, a second each.
 
 
 def test_a_batch_whose_hint_is_lost_is_answered_by_the_next_look(front: Front, key: str) -> None:

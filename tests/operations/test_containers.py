@@ -15,7 +15,7 @@ import pytest
 from tests.deadline import until
 from tests.operations.engine import Engine, why_not
 from tests.operations.senders import sending
-from tests.pace import slowness
+from tests.pace import in_time
 from tests.service import release
 from tests.unit.deployment.files import OF_OURS, ROOT, RUNNING, health_check, seconds, service
 
@@ -133,10 +133,9 @@ def _own_no_more_than_they_need(engine: Engine) -> None:
 
 def _cost_little_to_check(engine: Engine) -> None:
     costs = {name: _cost_s(engine, name) for name in RUNNING}
-    slower = slowness("process_time")
-    assert max(costs.values()) <= 0.05 * slower, costs
+    assert in_time(max(costs.values()), 0.05, "process_time"), costs
     shares = [(cost + _BEGUN_S) / seconds(service(name)["healthcheck"]["interval"]) for name, cost in costs.items()]
-    assert sum(shares) < 0.01 * slower, costs
+    assert in_time(sum(shares), 0.01, "process_time"), costs
 
 
 def _cost_s(engine: Engine, name: str) -> float:
