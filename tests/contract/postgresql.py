@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from tests.deadline import TIMEOUT_S, until
+from tests.deadline import until
 from tests.ports import HOST, free_port
 
 PROGRAMS = os.environ.get("TEST_POSTGRESQL")
 
 _OPTIONS = ("-c", f"listen_addresses={HOST}", "-c", "unix_socket_directories=")
+_STOPPED_IN_S = 60
 _PASSWORD = secrets.token_hex(16)
 
 
@@ -66,7 +67,7 @@ def running(programs: str) -> Iterator[str]:
             yield f"postgresql://points:{_PASSWORD}@{HOST}:{port}/points"
         finally:
             server.terminate()
-            server.wait(TIMEOUT_S)
+            server.wait(_STOPPED_IN_S)
 
 
 def _makes_database(port: int) -> bool:

@@ -176,7 +176,7 @@ def test_an_approval_is_good_for_seven_days_and_what_is_moved_beyond_awaits_anot
     assert _is(sender, batch_id, "awaiting_approval")
     assert success(other.approve(batch_id))["status"] == "scheduled"
     sender.go_to_noon(28)
-    until(lambda: sender.is_issued(batch_id))
+    until(lambda: sender.is_issued(batch_id), within_s=60)
     told = ["awaiting_approval", "approved", "scheduled", "scheduled"]
     until(lambda: len(_told(sender, batch_id)) == 8)
     assert [kind.removeprefix("batch.") for kind, _ in _told(sender, batch_id)] == [*told, *told[:3], "issued"]
@@ -245,7 +245,7 @@ def test_what_nobody_answers_for_seven_days_is_rejected_by_itself(careful: Organ
     other = careful.new_key(sandbox=True)
     for answer in (other.approve(waiting), other.reject(waiting)):
         refusal(answer, 409, "batch")
-    until(lambda: _is(sandbox, waiting, "rejected"))
+    until(lambda: _is(sandbox, waiting, "rejected"), within_s=60)
     shown = sandbox.batch(waiting)
     assert (shown["final"], shown["approval"]["by"], shown["approval"]["api_key_id"]) == (True, None, None)
     assert "7 days" in shown["approval"]["reason"]

@@ -77,7 +77,7 @@ def test_what_awaits_an_approval_counts_on_the_day_of_its_key_until_it_is_called
     assert key.used_today == 0
     # And so does what nobody answers.
     key.go_to_noon(10)
-    until(lambda: answers.batch(batches[3])["status"] == "rejected", every_s=0.2)
+    until(lambda: answers.batch(batches[3])["status"] == "rejected", within_s=60, every_s=0.2)
     assert key.used_today == 0
 
 

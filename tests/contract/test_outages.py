@@ -36,7 +36,7 @@ def _by_batch(bodies: list[Body], answers: Iterable[httpx.Response]) -> dict[int
 def _assert_issued_once(key: Key, bodies: dict[int, Body], *, before: int) -> None:
     """Wait until each of these batches is issued, and require that each was debited once and nothing else was."""
     for batch_id, body in bodies.items():
-        until(lambda number=batch_id: key.is_issued(number), every_s=_LOOK_EVERY_S)
+        until(lambda number=batch_id: key.is_issued(number), within_s=60, every_s=_LOOK_EVERY_S)
         transactions = key.batch(batch_id)["transactions"]
         assert [(one["email"], one["debited"]) for one in transactions] == [(to, True) for to in body["recipients"]]
     assert key.balance == before - sum(len(body["recipients"]) * body["amount"] for body in bodies.values())
@@ -73,7 +73,7 @@ def test_status_names_an_upkeep_that_hangs_and_not_one_whose_last_sweep_was_befo
     made: Organization,
 ) -> None:
     service = made.service
-    until(lambda: _is_well(service), every_s=1)
+    until(lambda: _is_well(service), within_s=60, every_s=1)
     with redis.Redis.from_url(service.json("status")["redis_url"]) as client:
         with service.paused("upkeep"):
             assert client.get(_SWEPT_AT) is not None
@@ -96,7 +96,7 @@ def test_a_service_that_was_killed_whole_goes_on_when_started_again(made: Organi
     _assert_issued_once(key, queued, before=before)
     # The demo organization is of the first start alone.
     assert len(service.json("organizations", "list")) == len(organizations)
-    until(lambda: _is_well(service), every_s=1)
+    until(lambda: _is_well(service), within_s=60, every_s=1)
 
 
 def _is_well(service: Service) -> bool:

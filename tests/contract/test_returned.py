@@ -23,6 +23,8 @@ from tests.contract.reversing import outcomes, reverse, send, taken
 from tests.deadline import until
 from tests.service.up import Service
 
+_RETURNED_WITHIN_S = 30
+
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
@@ -183,7 +185,7 @@ def test_past_the_end_nothing_is_claimed_though_nothing_has_run(narrow: Service)
         assert _moment(_shown(acme.live, one)["held_until"]) < datetime.now(UTC)
         answer = _extend(acme.live, one, {"held_until": _in_days(9)})
         assert "go back" in refusal(answer, 409, "transaction")["transaction"][0]
-    until(lambda: _state(acme.live, one) == ("returned", 5), every_s=0.5)
+    until(lambda: _state(acme.live, one) == ("returned", 5), within_s=_RETURNED_WITHIN_S, every_s=0.5)
     assert narrow.points_of(email) == 7
     assert _state(acme.live, extended) == ("credited", 0)
 
@@ -203,7 +205,7 @@ def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Servic
     success(_extend(key, extended, {"held_until": _in_days(9)}))
     let_days_pass(service, 3, batch_id)
     with made.stopped("disable"):  # It gets its points back all the same.
-        until(lambda: _state(key, last) == ("returned", 10), every_s=0.5)
+        until(lambda: _state(key, last) == ("returned", 10), within_s=_RETURNED_WITHIN_S, every_s=0.5)
     assert [_state(key, one) for one in (credited, part, whole, extended, last)] == [
         ("credited", 0),
         ("returned", 10),
@@ -252,5 +254,5 @@ def test_a_reversal_takes_what_is_past_its_end_before_a_return_does(narrow: Serv
         let_days_pass(narrow, 1, batch_id)
         waiting = reverse(acme.live, {"batch": batch_id}, Prefer="respond-async")
         success(waiting, 202)
-    until(lambda: _state(acme.live, one)[1] == 5, every_s=0.5)
+    until(lambda: _state(acme.live, one)[1] == 5, within_s=_RETURNED_WITHIN_S, every_s=0.5)
     assert _state(acme.live, one)[0] in ("reversed", "returned")  # Whichever came first; the points went back once.

@@ -22,6 +22,7 @@ from tests.ports import free_port
 from tests.unit.deployment.files import SECRETS, SHELL, health_check, procfile
 
 PARTS = ("web", "worker", "deliveries", "beat", "flower")
+STOPPED_IN_S = 40
 
 # What somebody has chosen for a service of theirs must not move ours, least of all off the loopback address.
 _CHOICES = ("DELIVERIES_", "FLOWER_", "GUNICORN_", "WEB_", "WORKER_")
@@ -86,7 +87,7 @@ def stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
     """Ask processes and all they have started to stop, as a platform does, and return their exit statuses."""
     for process in processes.values():
         os.killpg(process.pid, signal.SIGTERM)
-    return {name: process.wait(TIMEOUT_S) for name, process in processes.items()}
+    return {name: process.wait(STOPPED_IN_S) for name, process in processes.items()}
 
 
 @pytest.fixture

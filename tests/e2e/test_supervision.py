@@ -156,8 +156,8 @@ def test_a_part_that_is_killed_is_started_again_and_sends_are_issued(ours: Servi
     for name in ("worker1", "worker2", "deliveries", "web", "beat", "flower", "valkey", "postgresql"):
         pid = _parts(ours)[name]["pid"]
         os.kill(pid, signal.SIGKILL)
-        until(lambda name=name, pid=pid: _parts(ours).get(name, {}).get("pid", pid) != pid)
-        until(is_ready)
+        until(lambda name=name, pid=pid: _parts(ours).get(name, {}).get("pid", pid) != pid, within_s=30)
+        until(is_ready, within_s=30)
         assert any(line.startswith(f"{name:>10} │ died") for line in ours.output)
         answer = ours.send(demo["live"], {"recipient": "ada@example.com", "amount": 1})
         assert answer.status_code == 201, name

@@ -150,7 +150,7 @@ def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, redis_proxy: Pr
 
 
 # A child that waits for its parent, and nothing else, would hold the worker up for half a minute.
-_STOPS_WITHIN_S = 25.0
+_STOPS_WITHIN_S = 10.0
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def test_a_message_that_is_lost_is_sent_again_after_some_seconds() -> None:
         hints.publish(OTHER.organization_id, [])
         return bool(need_message([OTHER]))
 
-    until(is_sent, "one is sent again")
+    until(is_sent, "one is sent again", within_s=10)
 
 
 def test_what_a_worker_gives_back_when_its_turn_ends_is_not_taken_for_an_old_request() -> None:
@@ -125,7 +125,7 @@ def test_no_request_is_lost_between_workers_that_come_and_go_and_fronts_that_ask
     with ThreadPoolExecutor() as threads:
         workers = [threads.submit(work) for _ in range(4)]
         sent = sum(threads.map(ask, range(4)))
-        until(lambda: set(served) == set(asked), "each is served")
+        until(lambda: set(served) == set(asked), "each is served", within_s=30)
         for _ in workers:
             messages.put(None)
         for worker in workers:

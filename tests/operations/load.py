@@ -11,9 +11,10 @@ from typing import NamedTuple
 import httpx
 
 from app.local import ports
-from tests.deadline import TIMEOUT_S, comes_true
+from tests.deadline import comes_true
 from tests.integration import books
 
+_ANSWERED_IN_S = 60
 # A caller thinks for a moment between two calls, where it is tested that none fails, and not how many there are.
 PAUSE_S = 0.05
 
@@ -59,7 +60,7 @@ class Load:
     def goes_on(self, *, calls: int = 20) -> None:
         """Wait until so many more calls were answered."""
         wanted = len(self.answers) + calls
-        assert comes_true(lambda: len(self.answers) >= wanted, within_s=TIMEOUT_S), self.statuses
+        assert comes_true(lambda: len(self.answers) >= wanted, within_s=_ANSWERED_IN_S), self.statuses
 
     def during(self, seconds: float) -> float:
         """Let them call for a while, and return how many sends a second were answered."""
@@ -69,7 +70,7 @@ class Load:
         return sum(began <= answer.at < ended for answer in list(self.answers)) / (ended - began)
 
     def _call(self, key: str) -> None:
-        with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S) as client:
+        with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=_ANSWERED_IN_S) as client:
             while not self._over.is_set():
                 began = time.monotonic()
                 status = self._send(client, next(self._numbers))

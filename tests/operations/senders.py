@@ -15,11 +15,12 @@ from contextlib import contextmanager
 
 import httpx
 
-from tests.deadline import TIMEOUT_S, until
+from tests.deadline import until
 from tests.unit.deployment.files import ROOT
 
 _SENDERS = 2
 _PAUSE_S = 0.2
+_ANSWERED_IN_S = 60
 
 
 class Sending:
@@ -31,7 +32,7 @@ class Sending:
     def goes_on(self, sends: int = 10) -> None:
         """Wait until so many more sends were answered 201."""
         wanted = self.answers["201"] + sends
-        until(lambda: self.answers["201"] >= wanted, f"{sends} more sends are answered")
+        until(lambda: self.answers["201"] >= wanted, f"{sends} more sends are answered", within_s=_ANSWERED_IN_S)
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def _send(client: httpx.Client, urls: Sequence[str], name: str) -> None:
 
 def _keep_sending(sender: int, ended: threading.Event, key: str, urls: Sequence[str]) -> None:
     bearer = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(headers=bearer, verify=False, timeout=TIMEOUT_S) as client:  # noqa: S501  # A test's own host.
+    with httpx.Client(headers=bearer, verify=False, timeout=_ANSWERED_IN_S) as client:  # noqa: S501  # A test's own host.
         for number in itertools.count():
             if ended.wait(_PAUSE_S):
                 return

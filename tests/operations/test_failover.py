@@ -7,12 +7,13 @@ import pytest
 
 from app.local import ports
 from tests.crash.proxy import Proxy
-from tests.deadline import TIMEOUT_S, until
+from tests.deadline import until
 from tests.integration import books
 from tests.operations.server import Pair
 from tests.ports import free_port
 from tests.service.deployment import deployment, is_ready
 
+_PATIENCE_S = 60
 _END_ALL = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'points'"
 
 
@@ -33,12 +34,12 @@ def test_web_and_worker_follow_the_name_to_the_primary(
 
             name.tell("targets", other)
             # Again and again: one that is being made has no name yet.
-            until(lambda: pair.primary.ask(_END_ALL) == "0", "none leads to the primary")
-            until(lambda: not is_ready(port), "web says that it cannot write")
+            until(lambda: pair.primary.ask(_END_ALL) == "0", "none leads to the primary", within_s=_PATIENCE_S)
+            until(lambda: not is_ready(port), "web says that it cannot write", within_s=_PATIENCE_S)
             assert {_send(port, key) for _ in range(5)} == {503}
 
             name.tell("targets", there)
-            until(lambda: is_ready(port))
+            until(lambda: is_ready(port), within_s=_PATIENCE_S)
             assert _send(port, key) == 201
             assert parts.deaths() == {}
 
@@ -48,5 +49,5 @@ def _send(port: int, key: str) -> int:
         f"http://{ports.HOST}:{port}/v1/points/send",
         json={"recipient": "ada@example.com", "amount": 1},
         headers={"Authorization": f"Bearer {key}"},
-        timeout=TIMEOUT_S,
+        timeout=_PATIENCE_S,
     ).status_code

@@ -17,7 +17,7 @@ import pytest
 from app.local import ports
 from tests.deadline import TIMEOUT_S, comes_true
 from tests.operations.load import issued_exactly, load
-from tests.service.deployment import deployment, is_ready
+from tests.service.deployment import STOPPED_IN_S, deployment, is_ready
 from tests.unit.deployment.files import ROOT
 from tests.unit.deployment.lines import words_of_line
 
@@ -89,7 +89,7 @@ def test_web_is_restarted_behind_its_socket_under_load_and_no_call_fails(tmp_pat
             assert comes_true(lambda: is_ready(port), within_s=TIMEOUT_S)
             with load(port) as callers:
                 first.send_signal(signal.SIGTERM)
-                assert first.wait(TIMEOUT_S) == 0
+                assert first.wait(STOPPED_IN_S) == 0
                 with _activated(listening, tmp_path):
                     callers.goes_on(calls=50)
                     callers.stop()
@@ -115,4 +115,4 @@ def _activated(listening: socket.socket, folder: Path) -> Iterator["subprocess.P
     finally:
         if web.poll() is None:
             web.terminate()
-        web.wait(TIMEOUT_S)
+        web.wait(STOPPED_IN_S)

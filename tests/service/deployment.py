@@ -17,7 +17,7 @@ from tests.service.parts import Part, Supervisor
 from tests.service.template import POINTS
 from tests.unit.deployment.files import SHELL, procfile
 
-# A part starts in seconds; a machine that many share takes its time.
+STOPPED_IN_S = 60
 
 
 class Parts:
@@ -90,7 +90,7 @@ class Deployment(Parts):
     def stop_gracefully(self, part: Part) -> None:
         """Ask a part to finish what it does, as a platform does, and see that it ended well."""
         part.ask_to_end(signal.SIGTERM)
-        assert part.wait_for_end(within_s=TIMEOUT_S) == 0, self.log(part)
+        assert part.wait_for_end(within_s=STOPPED_IN_S) == 0, self.log(part)
 
     def points(self, *arguments: str) -> Any:
         """Return the document that a command of `points` prints."""

@@ -8,10 +8,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.deadline import TIMEOUT_S
-
 _ROOT = Path(__file__).parents[2]
 _LOOK_EVERY_S = 0.05
+_STOPPED_IN_S = 30.0
 
 
 class Part:
@@ -86,7 +85,7 @@ class Part:
             else:
                 self.send(number)
 
-    def wait_for_end(self, *, within_s: float = TIMEOUT_S) -> int | None:
+    def wait_for_end(self, *, within_s: float = _STOPPED_IN_S) -> int | None:
         """Return the exit status of a process that was asked to end, or None when it did not end in time.
 
         It is then killed, as is in any case what it leaves behind: the run goes on, and the caller says what it saw.

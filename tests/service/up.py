@@ -20,6 +20,8 @@ from tests.ports import HOST, free_port
 from tests.service.commands import give
 from tests.service.template import POINTS, copy_to
 
+STOPPED_IN_S = 60
+
 # What somebody has set for a service of theirs must not move this one.
 _SETTINGS = ("POINTS_", "DATABASE_", "REDIS_", "FLOWER_", "GUNICORN_", "WEB_")
 
@@ -144,11 +146,11 @@ class Service:
         if self.process is not None and pid in (self.process.pid, None):
             with contextlib.suppress(ProcessLookupError):
                 self.process.send_signal(number)
-            return self.process.wait(TIMEOUT_S)
+            return self.process.wait(STOPPED_IN_S)
         if pid is not None:
             process = psutil.Process(pid)
             process.send_signal(number)
-            until(lambda: not _is_alive(process), "it has stopped")
+            until(lambda: not _is_alive(process), "it has stopped", within_s=STOPPED_IN_S)
         return None
 
     def close(self) -> None:
@@ -184,7 +186,7 @@ class Service:
         for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(processes, timeout=TIMEOUT_S)
+        psutil.wait_procs(processes, timeout=STOPPED_IN_S)
 
     @contextlib.contextmanager
     def paused(self, part: str) -> Iterator[None]:
