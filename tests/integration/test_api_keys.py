@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from functools import partial
+from typing import NoReturn
 
 import pytest
 from cryptography.fernet import Fernet
@@ -14,6 +15,7 @@ from app.encryption import SecretsKeyMissing
 from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.values.key_hashes import hash_key
+from app.webhooks.allowed_receivers import ReceiverRefused
 from tests.conftest import forget_everything
 from tests.integration import books, races
 
@@ -105,3 +107,27 @@ def test_an_answer_is_kept_encrypted_for_a_day_and_nothing_is_made_where_it_coul
     forget_everything()
     with pytest.raises(SecretsKeyMissing, match="decrypts"):
         books.run(kept_answers.find, b"x" * 32, None)
+
+
+def test_a_webhook_is_told_again_by_its_key_though_its_name_is_not_found_any_more(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    monkeypatch.setattr("app.webhooks.webhook.resolve", lambda receiver, *, timeout_s: [])
+    forget_everything()
+    _, key = _create(books.make_organization())
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "once"}
+
+    def make() -> TestResponse:
+        return app.test_client().post("/v1/webhooks", json={"url": "https://hook.example.com/"}, headers=headers)
+
+    first = make()
+    assert first.status_code == 201
+
+    def resolve(receiver: object, *, timeout_s: float) -> NoReturn:
+        raise ReceiverRefused("its name is not found")
+
+    monkeypatch.setattr("app.webhooks.webhook.resolve", resolve)
+    assert (make().status_code, make().data) == (201, first.data)
+    headers["Idempotency-Key"] = "another"
+    assert make().status_code == 400
